@@ -1,0 +1,1 @@
+"""Notifications in the style of oslo.messaging that are not lost."""

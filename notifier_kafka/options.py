@@ -1,0 +1,283 @@
+"""The framework's own options, and the one way in which any group of options is read.
+
+oslo.messaging's groups are registered beside ours with the same options, so that a
+file and a ``set_override`` written for it keep their meaning; ours wins where set.
+"""
+
+import difflib
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from oslo_config import cfg, iniparser
+
+from notifier_kafka.errors import ConfigurationError
+
+NOTIFICATIONS = "notifications"
+LISTENER = "listener"
+OSLO_NOTIFICATIONS = "oslo_messaging_notifications"
+
+DEFAULT_OPTS = [
+    cfg.StrOpt(
+        "transport_url",
+        secret=True,
+        sample_default="sqlite:////home/me/.local/share/notifier-kafka/notifications.db",
+        help="Where notifications travel: "
+        "driver://[user:pass@]host:port[,host:port...]/virtual_host?query. "
+        "Without it an SQLite log in the user's data directory is used.",
+    ),
+    cfg.StrOpt(
+        "control_exchange",
+        default="openstack",
+        help="Accepted for configurations of oslo.messaging; takes no part in notifications.",
+    ),
+]
+
+NOTIFICATION_OPTS = [
+    cfg.MultiStrOpt(
+        "driver",
+        default=[],
+        help="What becomes of a notification, several at once: messaging, messagingv2, "
+        "cloudevents, log, noop, test, routing, or a channel of another distribution. "
+        "Without one nothing is sent.",
+    ),
+    cfg.StrOpt(
+        "transport_url",
+        secret=True,
+        help="Where notifications travel, when not over [DEFAULT] transport_url.",
+    ),
+    cfg.ListOpt("topics", default=["notifications"], help="The topics that notifications go to."),
+    cfg.IntOpt(
+        "retry",
+        default=-1,
+        min=-1,
+        help="How often a notification is sent again after an error that may pass: "
+        "0 never, -1 for ever.",
+    ),
+    cfg.StrOpt(
+        "key",
+        default="publisher_id",
+        help="What orders notifications; those with the same key stay in order: publisher_id, "
+        "event_type, payload:FIELD, none, or a key function of another distribution.",
+    ),
+    cfg.BoolOpt(
+        "envelope",
+        default=True,
+        help="Wrap notifications as oslo.messaging does. Its listeners need it; without it "
+        "a notification takes about a fifth fewer bytes and any JSON reader can use it.",
+    ),
+    cfg.StrOpt(
+        "cloudevents_mode",
+        default="binary",
+        choices=["binary", "structured"],
+        help="How the channel cloudevents writes: attributes as headers, or all in the value.",
+    ),
+    cfg.StrOpt("routing_config", default="", help="The YAML file of the channel routing."),
+    cfg.StrOpt(
+        "on_full",
+        default="block",
+        choices=["block", "drop_newest", "raise"],
+        help="What happens to a notification when the outbox is full. Every drop is counted "
+        "and logged.",
+    ),
+    cfg.FloatOpt(
+        "block_timeout",
+        default=0.05,
+        min=0,
+        help="Seconds that a call waits at most for room in a full outbox. Once one waited in "
+        "vain, those after it do not wait until there is room again.",
+    ),
+    cfg.IntOpt(
+        "outbox_records",
+        default=100_000,
+        min=1,
+        help="How many notifications wait at most to be handed to the log.",
+    ),
+    cfg.IntOpt(
+        "outbox_bytes",
+        default=64 * 1024 * 1024,
+        min=1,
+        help="How many bytes of notifications wait at most to be handed to the log.",
+    ),
+    cfg.FloatOpt(
+        "wait_timeout",
+        default=30.0,
+        min=0,
+        help="Seconds that a call of a notifier prepared with wait=True waits to be durable.",
+    ),
+    cfg.FloatOpt(
+        "exit_timeout",
+        default=5.0,
+        min=0,
+        help="Seconds that the interpreter's exit waits for what is unsent.",
+    ),
+]
+
+LISTENER_OPTS = [
+    cfg.StrOpt(
+        "group",
+        sample_default="the name of the program",
+        help="The group of listeners without a pool. Members of a group share the work.",
+    ),
+    cfg.StrOpt(
+        "start",
+        default="earliest",
+        choices=["earliest", "latest"],
+        help="Where a group that has no position begins.",
+    ),
+    cfg.IntOpt(
+        "batch_size",
+        default=500,
+        min=1,
+        help="How many notifications are fetched at once, and how many a batch endpoint gets "
+        "at most when its listener does not say.",
+    ),
+    cfg.FloatOpt(
+        "requeue_delay",
+        default=1.0,
+        min=0,
+        help="Seconds before a notification that an endpoint refused comes back.",
+    ),
+]
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """List the framework's options for oslo-config-generator."""
+    return [(None, DEFAULT_OPTS), (NOTIFICATIONS, NOTIFICATION_OPTS), (LISTENER, LISTENER_OPTS)]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the framework's options; again is harmless."""
+    for opt in DEFAULT_OPTS:
+        # A program that also uses oslo.messaging for RPC has registered its own two.
+        if opt.name not in conf:
+            conf.register_opt(opt)
+    conf.register_opts(NOTIFICATION_OPTS, group=NOTIFICATIONS)
+    if OSLO_NOTIFICATIONS not in conf:
+        conf.register_opts(NOTIFICATION_OPTS, group=OSLO_NOTIFICATIONS)
+    conf.register_opts(LISTENER_OPTS, group=LISTENER)
+
+
+def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
+    """Read ``[notifications]``, with oslo.messaging's group where ours is silent."""
+    register(conf)
+    ours = read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
+    for opt in NOTIFICATION_OPTS:
+        if not _is_set(conf, NOTIFICATIONS, opt.name) and _is_set(conf, OSLO_NOTIFICATIONS, opt.name):
+            setattr(ours, opt.name, _value(conf, OSLO_NOTIFICATIONS, opt.name))
+    return ours
+
+
+def listener(conf: cfg.ConfigOpts) -> SimpleNamespace:
+    """Read ``[listener]``."""
+    register(conf)
+    return read_group(conf, LISTENER, LISTENER_OPTS)
+
+
+def transport_url(conf: cfg.ConfigOpts) -> str:
+    """Find the transport URL: of notifications, of the program, or the embedded log."""
+    register(conf)
+    url: str | None = notifications(conf).transport_url or _value(conf, None, "transport_url")
+    return url or f"sqlite:///{data_directory() / 'notifications.db'}"
+
+
+def data_directory() -> pathlib.Path:
+    """Return the user's directory for data, as the XDG specification has it."""
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return pathlib.Path(base).expanduser() / "notifier-kafka"
+
+
+def set_transport_defaults(control_exchange: str) -> None:
+    """Set the default of ``control_exchange``, for programs written for oslo.messaging."""
+    cfg.set_defaults(DEFAULT_OPTS, control_exchange=control_exchange)
+
+
+def read_group(
+    conf: cfg.ConfigOpts,
+    group: str,
+    opts: Iterable[cfg.Opt],
+    overrides: Mapping[str, str] | None = None,
+) -> SimpleNamespace:
+    """Read all options of a group at once, ``overrides`` (texts) first.
+
+    A wrong value or an unknown name raises ``ConfigurationError`` with the file, the
+    option and the valid choices. Fallbacks that oslo.config would keep silent about
+    (a misspelt name in the file) are found here as well.
+    """
+    by_name = {opt.dest: opt for opt in opts}
+    conf.register_opts(by_name.values(), group=group)
+    _refuse_unknown(overrides or {}, by_name, "the transport URL's query")
+    for path in _config_files(conf):
+        _refuse_unknown(_section(path, group), by_name, f"{path}, [{group}]")
+    values = {name: _value(conf, group, name) for name in by_name}
+    for name, text in (overrides or {}).items():
+        values[name] = _convert(by_name[name], text)
+    return SimpleNamespace(**values)
+
+
+def _value(conf: cfg.ConfigOpts, group: str | None, name: str) -> Any:
+    section = conf if group is None else conf[group]
+    try:
+        return section[name]
+    except (cfg.ConfigFileValueError, ValueError) as error:
+        # oslo.config puts the repr of an internal object where the file should stand, and
+        # the reason behind the last colon-space.
+        opt = (conf if group is None else conf._get_group(group))._opts[name]["opt"]
+        where = ", ".join(str(p) for p in _config_files(conf)) or "the configuration"
+        reason = _reason(opt, error)
+        raise ConfigurationError(f"{where}, [{group or 'DEFAULT'}] {name}: {reason}") from None
+
+
+def _reason(opt: cfg.Opt, error: Exception) -> str:
+    if opt.secret:
+        return "the value is not valid"
+    return str(error).rsplit("is not valid: ", 1)[-1]
+
+
+def _is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    location = conf.get_location(name, group=group)
+    return location is not None and location.location is not cfg.Locations.opt_default
+
+
+def _convert(opt: cfg.Opt, text: str) -> Any:
+    try:
+        return opt.type(text)
+    except ValueError as error:
+        shown = "the value is not valid" if opt.secret else str(error)
+        raise ConfigurationError(f"the transport URL's query, {opt.name}: {shown}") from None
+
+
+def _refuse_unknown(names: Iterable[str], known: Mapping[str, cfg.Opt], where: str) -> None:
+    accepted = set(known)
+    for opt in known.values():
+        accepted.add(opt.name)
+        accepted.update(old.name for old in opt.deprecated_opts if old.name)
+    for name in names:
+        if name in accepted or name.replace("-", "_") in accepted:
+            continue
+        near = difflib.get_close_matches(name, accepted, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise ConfigurationError(
+            f"{where}: unknown option {name!r}: {hint}known are {', '.join(sorted(known))}"
+        )
+
+
+def _config_files(conf: cfg.ConfigOpts) -> list[pathlib.Path]:
+    if conf._namespace is None:
+        return []
+    files = [pathlib.Path(path) for path in conf.config_file or []]
+    for directory in conf.config_dir or []:
+        files += sorted(pathlib.Path(directory).glob("*.conf"))
+    return files
+
+
+def _section(path: pathlib.Path, group: str) -> list[str]:
+    """List the names that a file sets in a section."""
+    sections: dict[str, dict[str, list[str]]] = {}
+    try:
+        cfg.ConfigParser(str(path), sections).parse()
+    except (OSError, iniparser.ParseError, cfg.ParseError) as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    return list(sections.get(group, {}))

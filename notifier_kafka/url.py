@@ -1,0 +1,155 @@
+"""Transport URLs: ``driver://[user:pass@]host:port[,host:port...]/virtual_host?query``.
+
+The classes keep oslo.messaging's names and attributes. ``str()`` of a URL is the whole
+URL, because programs store and pass it on; ``repr()`` and ``masked()`` hide passwords,
+and nothing in this package logs or raises anything else.
+"""
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from urllib import parse
+
+from oslo_config import cfg
+
+from notifier_kafka import options
+from notifier_kafka.errors import InvalidTransportURL
+
+MASK = "***"
+
+
+class TransportHost:
+    """One host of a transport URL."""
+
+    def __init__(
+        self,
+        hostname: str | None = None,
+        port: int | None = None,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        self.hostname = hostname
+        self.port = port
+        self.username = username
+        self.password = password
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TransportHost) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.hostname, self.port, self.username, self.password))
+
+    def __repr__(self) -> str:
+        shown = vars(self) | ({"password": MASK} if self.password else {})
+        return f"<TransportHost {', '.join(f'{k}={v!r}' for k, v in shown.items() if v)}>"
+
+    def netloc(self, password: str | None) -> str:
+        """Spell the host as in a URL, with ``password`` in the place of its own."""
+        login = ""
+        if self.username is not None or password is not None:
+            login = parse.quote(self.username or "", "")
+            login += "@" if password is None else f":{password}@"
+        name = self.hostname or ""
+        return login + (f"[{name}]" if ":" in name else name) + (f":{self.port}" if self.port else "")
+
+
+class TransportURL:
+    """A parsed transport URL, with the configuration that its driver reads."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: str | None = None,
+        virtual_host: str | None = None,
+        hosts: list[TransportHost] | None = None,
+        query: dict[str, str] | None = None,
+    ) -> None:
+        self.conf = conf
+        self.transport = transport
+        self.virtual_host = virtual_host
+        self.hosts = hosts or []
+        self.query = query or {}
+
+    @classmethod
+    def parse(cls, conf: cfg.ConfigOpts, url: str | None = None) -> "TransportURL":
+        """Parse ``url``, or the one that the configuration gives."""
+        text = url or options.transport_url(conf)
+        if not isinstance(text, str):
+            raise InvalidTransportURL(type(text).__name__, "a URL is text")
+        try:
+            parts = parse.urlsplit(text)
+        except ValueError as error:
+            raise InvalidTransportURL(mask(text), str(error)) from None
+        if not parts.scheme:
+            raise InvalidTransportURL(
+                mask(text), "no driver named; it begins like kafka:// or sqlite://"
+            )
+        query = {k: ",".join(v) for k, v in parse.parse_qs(parts.query, keep_blank_values=True).items()}
+        hosts = [_parse_host(text, host) for host in parts.netloc.split(",") if host]
+        return cls(conf, parts.scheme, parse.unquote(parts.path[1:]) or None, hosts, query)
+
+    def settings(self, group: str, opts: Iterable[cfg.Opt]) -> SimpleNamespace:
+        """Read a group of options, those in the URL's query first."""
+        return options.read_group(self.conf, group, opts, overrides=self.query)
+
+    def masked(self) -> str:
+        """Spell the URL without its passwords."""
+        return self._spell([host.netloc(MASK if host.password else None) for host in self.hosts], MASK)
+
+    def __str__(self) -> str:
+        def netloc(host: TransportHost) -> str:
+            return host.netloc(None if host.password is None else parse.quote(host.password, ""))
+
+        return self._spell([netloc(host) for host in self.hosts], None)
+
+    def __repr__(self) -> str:
+        return f"<TransportURL {self.masked()}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TransportURL) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.hosts), self.transport, self.virtual_host))
+
+    def _identity(self) -> tuple[object, ...]:
+        # oslo.messaging leaves the query out; two URLs that differ in it are not the same to us.
+        return self.transport, self.virtual_host, self.hosts, self.query
+
+    def _spell(self, netlocs: list[str], secret: str | None) -> str:
+        text = f"{self.transport}://{','.join(netlocs)}/{parse.quote(self.virtual_host or '')}"
+        if self.query:
+            shown = {k: secret if secret and _is_secret(k) else v for k, v in self.query.items()}
+            text += "?" + parse.urlencode(shown, safe="*")
+        return text
+
+
+def mask(text: str) -> str:
+    """Hide whatever may be a password in a URL that could not be parsed."""
+    head, at, tail = text.rpartition("@")
+    scheme, mark, _ = head.partition("://")
+    shown = f"{scheme}://{MASK}@{tail}" if at and mark else (f"{MASK}@{tail}" if at else text)
+    base, question, _ = shown.partition("?")
+    return base + (f"?{MASK}" if question else "")
+
+
+def _is_secret(name: str) -> bool:
+    return "password" in name or "secret" in name or "token" in name or name == "client_properties"
+
+
+def _parse_host(url: str, text: str) -> TransportHost:
+    login, _, address = text.rpartition("@")
+    username, colon, password = login.partition(":")
+    try:
+        parts = parse.urlsplit(f"//{address}")
+        hostname, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidTransportURL(mask(url), f"host {address!r}: {error}") from None
+    if hostname is None and address:
+        raise InvalidTransportURL(mask(url), f"host {address!r} has no name")
+    # urlsplit lowers the name; the log of a broker's operator should show what was written.
+    start = address.lower().find(hostname or "")
+    return TransportHost(
+        hostname=address[start : start + len(hostname or "")] or None,
+        port=port,
+        username=parse.unquote(username) if login else None,
+        password=parse.unquote(password) if colon else None,
+    )

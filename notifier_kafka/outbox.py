@@ -1,0 +1,230 @@
+"""Publishing without blocking, around a client that can only block.
+
+A bounded queue and one worker thread. The worker takes what is there and hands it on
+as one batch, so that a slow durable write is shared by all that waited for it.
+"""
+
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from notifier_kafka.driver import Limits, OnFailure, OnSettled, Receipt, Record
+from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+
+LOG = logging.getLogger(__name__)
+
+BATCH_RECORDS = 1_000
+BATCH_BYTES = 4 * 1024 * 1024
+FIRST_BACKOFF = 0.05
+LONGEST_BACKOFF = 5.0
+
+Deliver = Callable[[Sequence[Record]], Sequence[Receipt]]
+# A plain tuple: a named one would cost the caller another quarter of a microsecond.
+_Entry = tuple[Record, OnSettled | None, int]
+
+
+class Outbox:
+    """A ``Publisher`` around ``deliver``.
+
+    ``deliver`` writes a batch durably, all or nothing, or raises an error of this
+    package; ``retriable`` on the error decides whether the batch is tried again. It
+    should give up early once ``closed`` is true, because ``close`` waits for it.
+    """
+
+    _idle: bool
+
+    def __init__(self, deliver: Deliver, on_failure: OnFailure, limits: Limits) -> None:
+        self._deliver = deliver
+        self._on_failure = on_failure
+        self._limits = limits
+        self._closed = False
+        self._start_empty()
+        _OUTBOXES.add(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called; what is unsent then will be reported failed."""
+        return self._closed
+
+    def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
+        _, value, key, headers = record
+        size = len(value) if value else 0
+        if key:
+            size += len(key)
+        for name, content in headers:
+            size += len(name) + len(content)
+        limits = self._limits
+        with self._lock:
+            # limits by index and the sums in line: this is the one place where each
+            # tenth of a microsecond is paid by the user's own thread.
+            full = self._accepted - self._settled >= limits[0] or self._bytes + size > limits[1]
+            if full or self._worker is None or self._closed:
+                self._admit(size, full)
+            # The counters before the append: an interrupt can come only with a call, so
+            # a record never waits uncounted.
+            self._accepted += 1
+            self._bytes += size
+            self._queue.append((record, on_settled, size))
+            if self._idle:
+                self._idle = False
+                self._arrived.notify()
+
+    def flush(self, timeout: float) -> int:
+        """Wait until what was accepted before this call is settled; return how many are not."""
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            goal = self._accepted
+            while (remaining := deadline - time.monotonic()) > 0 and self._settled < goal:
+                self._progress.wait(remaining)
+            return max(0, goal - self._settled)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._arrived.notify_all()
+            worker = self._worker
+        if worker and worker is not threading.current_thread():
+            worker.join()
+
+    def _start_empty(self) -> None:
+        # Reentrant: a signal handler may publish while its thread is in here.
+        self._lock = threading.RLock()
+        self._arrived = threading.Condition(self._lock)
+        self._progress = threading.Condition(self._lock)
+        self._queue: deque[_Entry] = deque()
+        self._accepted = self._settled = self._bytes = 0
+        self._idle = False
+        self._worker: threading.Thread | None = None
+
+    def _admit(self, size: int, full: bool) -> None:  # noqa: FBT001
+        """Refuse a record, or start the worker for the first one."""
+        if self._closed:
+            raise DeliveryFailed("the publisher is closed: publish before closing it")
+        if size > self._limits.bytes:
+            raise DeliveryFailed(
+                f"a record of {size} bytes exceeds the outbox of {self._limits.bytes}: "
+                "raise [notifications] outbox_bytes or send less"
+            )
+        if full:
+            raise OutboxFull(
+                f"{self._accepted - self._settled} records ({self._bytes} bytes) wait for the log "
+                "already: it is slow or away"
+            )
+        if self._worker is None:
+            worker = threading.Thread(target=self._run, name="notifier-kafka-outbox", daemon=True)
+            try:
+                worker.start()
+            except RuntimeError as error:
+                raise DeliveryFailed(f"no thread to publish from: {error}") from error
+            self._worker = worker
+
+    def _run(self) -> None:
+        while batch := self._take():
+            self._process(batch)
+        closed = DeliveryFailed("the publisher was closed before this record was sent")
+        while self._queue:
+            self._settle([self._queue.popleft()], closed)
+
+    def _take(self) -> list[_Entry]:
+        """Wait for records; take a batch of them, or nothing once closed."""
+        queue = self._queue
+        with self._lock:
+            while not queue and not self._closed:
+                self._idle = True
+                self._arrived.wait()
+            self._idle = False
+            if self._closed:
+                return []
+        batch: list[_Entry] = []
+        size = 0
+        # Without the lock: nobody else takes, and publishers need not wait for this.
+        for _ in range(min(len(queue), BATCH_RECORDS)):
+            if (size := size + queue[0][2]) > BATCH_BYTES and batch:
+                break
+            batch.append(queue.popleft())
+        return batch
+
+    def _process(self, batch: list[_Entry]) -> None:
+        outcome = self._attempt([record for record, _, _ in batch])
+        if isinstance(outcome, MessagingException) and not outcome.retriable and len(batch) > 1:
+            # One of them is to blame; alone, the others need not suffer for it.
+            for entry in batch:
+                self._settle([entry], self._attempt([entry[0]]))
+        else:
+            self._settle(batch, outcome)
+
+    def _attempt(self, records: Sequence[Record]) -> Sequence[Receipt] | MessagingException:
+        """Deliver, as often as the limits allow; return what came of it."""
+        delay = FIRST_BACKOFF
+        tries = 0
+        while not self._closed:
+            try:
+                receipts = self._deliver(records)
+            except MessagingException as error:
+                if not error.retriable or tries == self._limits.retry:
+                    return error
+                if not tries:
+                    LOG.warning("Publishing waits and tries again: %s", error)
+            except Exception as error:
+                # A fault of the driver must cost its records only, and must be seen.
+                LOG.exception("A driver raised an error that it should have translated")
+                return DeliveryFailed(f"the driver failed: {type(error).__name__}: {error}")
+            else:
+                if tries:
+                    LOG.warning("Publishing goes on after %d more tries", tries)
+                return receipts
+            tries += 1
+            with self._lock:
+                self._arrived.wait_for(lambda: self._closed, delay)
+            delay = min(delay * 2, LONGEST_BACKOFF)
+        return DeliveryFailed("the publisher was closed before this record was sent")
+
+    def _settle(self, batch: list[_Entry], outcome: Sequence[Receipt] | MessagingException) -> None:
+        if isinstance(outcome, MessagingException):
+            failure = _as_delivery_failure(outcome)
+            for entry in batch:
+                self._report(entry, failure)
+        else:
+            for entry, receipt in zip(batch, outcome, strict=True):
+                if entry[1] is not None:
+                    self._report(entry, receipt)
+        with self._lock:
+            self._settled += len(batch)
+            self._bytes -= sum(size for _, _, size in batch)
+            self._progress.notify_all()
+
+    def _report(self, entry: _Entry, outcome: Receipt | MessagingException) -> None:
+        record, on_settled, _ = entry
+        try:
+            if on_settled is not None:
+                on_settled(outcome)
+            elif isinstance(outcome, MessagingException):
+                self._on_failure(record, outcome)
+        except Exception:
+            # The user's code on our thread: its error must not end publishing.
+            LOG.exception("A callback for a settled record of topic %s raised", record.topic)
+
+
+def _as_delivery_failure(error: MessagingException) -> DeliveryFailed:
+    if isinstance(error, DeliveryFailed):
+        return error
+    failure = DeliveryFailed(str(error))
+    failure.__cause__ = error
+    return failure
+
+
+_OUTBOXES: "weakref.WeakSet[Outbox]" = weakref.WeakSet()
+
+
+def _forget_after_fork() -> None:
+    # The worker did not survive, a lock may be held by a thread that is not here, and
+    # the queue is the parent's to send.
+    for outbox in list(_OUTBOXES):
+        outbox._start_empty()  # noqa: SLF001
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)

@@ -208,6 +208,11 @@ class Driver(abc.ABC):
         """The part of the URL that belongs into topic names; see ``notifier_kafka.topics``."""
         return None
 
+    @property
+    def default_group(self) -> str | None:
+        """The group of a listener without a pool, where the driver's options name one."""
+        return None
+
     @abc.abstractmethod
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher: ...
 

@@ -7,7 +7,7 @@ file and a ``set_override`` written for it keep their meaning; ours wins where s
 import difflib
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,15 +19,17 @@ NOTIFICATIONS = "notifications"
 LISTENER = "listener"
 OSLO_NOTIFICATIONS = "oslo_messaging_notifications"
 
-DEFAULT_OPTS = [
-    cfg.StrOpt(
-        "transport_url",
-        secret=True,
-        sample_default="sqlite:////home/me/.local/share/notifier-kafka/notifications.db",
-        help="Where notifications travel: "
-        "driver://[user:pass@]host:port[,host:port...]/virtual_host?query. "
-        "Without it an SQLite log in the user's data directory is used.",
-    ),
+TRANSPORT_URL = cfg.StrOpt(
+    "transport_url",
+    secret=True,
+    sample_default="sqlite:////home/me/.local/share/notifier-kafka/notifications.db",
+    help="Where notifications travel: "
+    "driver://[user:pass@]host:port[,host:port...]/virtual_host?query. "
+    "Without it an SQLite log in the user's data directory is used.",
+)
+
+DEFAULT_OPTS: list[cfg.Opt] = [
+    TRANSPORT_URL,
     cfg.StrOpt(
         "control_exchange",
         default="openstack",
@@ -53,8 +55,7 @@ NOTIFICATION_OPTS = [
         "retry",
         default=-1,
         min=-1,
-        help="How often a notification is sent again after an error that may pass: "
-        "0 never, -1 for ever.",
+        help="How often a notification is sent again after an error that may pass: 0 never, -1 for ever.",
     ),
     cfg.StrOpt(
         "key",
@@ -79,8 +80,7 @@ NOTIFICATION_OPTS = [
         "on_full",
         default="block",
         choices=["block", "drop_newest", "raise"],
-        help="What happens to a notification when the outbox is full. Every drop is counted "
-        "and logged.",
+        help="What happens to a notification when the outbox is full. Every drop is counted and logged.",
     ),
     cfg.FloatOpt(
         "block_timeout",
@@ -140,6 +140,13 @@ LISTENER_OPTS = [
         min=0,
         help="Seconds before a notification that an endpoint refused comes back.",
     ),
+    cfg.IntOpt(
+        "max_attempts",
+        default=5,
+        min=1,
+        help="How often an endpoint may raise over one notification before it is set aside in "
+        "the group's dead-letter topic.",
+    ),
 ]
 
 
@@ -166,7 +173,7 @@ def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
     ours = read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
     for opt in NOTIFICATION_OPTS:
         if not _is_set(conf, NOTIFICATIONS, opt.name) and _is_set(conf, OSLO_NOTIFICATIONS, opt.name):
-            setattr(ours, opt.name, _value(conf, OSLO_NOTIFICATIONS, opt.name))
+            setattr(ours, opt.name, _value(conf, OSLO_NOTIFICATIONS, opt))
     return ours
 
 
@@ -179,7 +186,7 @@ def listener(conf: cfg.ConfigOpts) -> SimpleNamespace:
 def transport_url(conf: cfg.ConfigOpts) -> str:
     """Find the transport URL: of notifications, of the program, or the embedded log."""
     register(conf)
-    url: str | None = notifications(conf).transport_url or _value(conf, None, "transport_url")
+    url: str | None = notifications(conf).transport_url or _value(conf, None, TRANSPORT_URL)
     return url or f"sqlite:///{data_directory() / 'notifications.db'}"
 
 
@@ -197,7 +204,7 @@ def set_transport_defaults(control_exchange: str) -> None:
 def read_group(
     conf: cfg.ConfigOpts,
     group: str,
-    opts: Iterable[cfg.Opt],
+    opts: Sequence[cfg.Opt],
     overrides: Mapping[str, str] | None = None,
 ) -> SimpleNamespace:
     """Read all options of a group at once, ``overrides`` (texts) first.
@@ -208,32 +215,53 @@ def read_group(
     """
     by_name = {opt.dest: opt for opt in opts}
     conf.register_opts(by_name.values(), group=group)
-    _refuse_unknown(overrides or {}, by_name, "the transport URL's query")
+    old = [(o.group or group, o.name, opt.dest) for opt in opts for o in opt.deprecated_opts if o.name]
+    here = by_name.keys() | {name for section, name, _ in old if section == group}
     for path in _config_files(conf):
-        _refuse_unknown(_section(path, group), by_name, f"{path}, [{group}]")
-    values = {name: _value(conf, group, name) for name in by_name}
+        _refuse_unknown(_section(path, group), here, f"{path}, [{group}]")
+    # A URL written for oslo.messaging has oslo.messaging's names, whatever their group.
+    current = {name: dest for _, name, dest in old} | {name: name for name in by_name}
+    _refuse_unknown(overrides or {}, current.keys(), "the transport URL's query")
+    values = {name: _value(conf, group, opt) for name, opt in by_name.items()}
     for name, text in (overrides or {}).items():
-        values[name] = _convert(by_name[name], text)
+        values[current[name]] = _convert(by_name[current[name]], text)
     return SimpleNamespace(**values)
 
 
-def _value(conf: cfg.ConfigOpts, group: str | None, name: str) -> Any:
+def _value(conf: cfg.ConfigOpts, group: str | None, opt: cfg.Opt) -> Any:
     section = conf if group is None else conf[group]
     try:
-        return section[name]
-    except (cfg.ConfigFileValueError, ValueError) as error:
-        # oslo.config puts the repr of an internal object where the file should stand, and
-        # the reason behind the last colon-space.
-        opt = (conf if group is None else conf._get_group(group))._opts[name]["opt"]
-        where = ", ".join(str(p) for p in _config_files(conf)) or "the configuration"
-        reason = _reason(opt, error)
-        raise ConfigurationError(f"{where}, [{group or 'DEFAULT'}] {name}: {reason}") from None
+        return section[opt.dest]
+    except (cfg.TemplateSubstitutionError, ValueError) as error:
+        where = _where(conf, group or "DEFAULT", opt)
+        raise ConfigurationError(f"{where}: {_reason(opt, error)}") from None
+
+
+def _where(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
+    """Say where a wrong value stands: oslo.config puts an internal object in that place."""
+    names = [(group, opt.dest), *((old.group or group, old.name) for old in opt.deprecated_opts)]
+    # The last file that sets an option wins.
+    for path in reversed(_config_files(conf)):
+        for section, name in names:
+            if name in _section(path, section):
+                return f"{path}, [{section}] {name}"
+    return f"the environment or a call, [{group}] {opt.dest}"
 
 
 def _reason(opt: cfg.Opt, error: Exception) -> str:
+    if isinstance(error, cfg.TemplateSubstitutionError):
+        return "a $ in a value stands for another option; write $$ for a dollar sign"
     if opt.secret:
         return "the value is not valid"
-    return str(error).rsplit("is not valid: ", 1)[-1]
+    # oslo.config has the reason behind the last colon-space; for numbers it is Python's own
+    # words, which mean nothing to the author of an INI file.
+    reason = str(error).rsplit("is not valid: ", 1)[-1]
+    shown = reason.rpartition(": ")[2]
+    if reason.startswith("invalid literal for int"):
+        return f"{shown} is not a whole number"
+    if reason.startswith("could not convert string to float"):
+        return f"{shown} is not a number"
+    return reason
 
 
 def _is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
@@ -245,28 +273,23 @@ def _convert(opt: cfg.Opt, text: str) -> Any:
     try:
         return opt.type(text)
     except ValueError as error:
-        shown = "the value is not valid" if opt.secret else str(error)
-        raise ConfigurationError(f"the transport URL's query, {opt.name}: {shown}") from None
+        reason = _reason(opt, error)
+        raise ConfigurationError(f"the transport URL's query, {opt.name}: {reason}") from None
 
 
-def _refuse_unknown(names: Iterable[str], known: Mapping[str, cfg.Opt], where: str) -> None:
-    accepted = set(known)
-    for opt in known.values():
-        accepted.add(opt.name)
-        accepted.update(old.name for old in opt.deprecated_opts if old.name)
+def _refuse_unknown(names: Iterable[str], known: Collection[str], where: str) -> None:
     for name in names:
-        if name in accepted or name.replace("-", "_") in accepted:
-            continue
-        near = difflib.get_close_matches(name, accepted, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise ConfigurationError(
-            f"{where}: unknown option {name!r}: {hint}known are {', '.join(sorted(known))}"
-        )
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ConfigurationError(
+                f"{where}: unknown option {name!r}: {hint}known are {', '.join(sorted(known))}"
+            )
 
 
 def _config_files(conf: cfg.ConfigOpts) -> list[pathlib.Path]:
-    if conf._namespace is None:
-        return []
+    if "config_file" not in conf:
+        return []  # never called, so no file was read
     files = [pathlib.Path(path) for path in conf.config_file or []]
     for directory in conf.config_dir or []:
         files += sorted(pathlib.Path(directory).glob("*.conf"))
@@ -274,10 +297,10 @@ def _config_files(conf: cfg.ConfigOpts) -> list[pathlib.Path]:
 
 
 def _section(path: pathlib.Path, group: str) -> list[str]:
-    """List the names that a file sets in a section."""
+    """List the names that a file sets in a section, whose name oslo.config reads in any case."""
     sections: dict[str, dict[str, list[str]]] = {}
     try:
         cfg.ConfigParser(str(path), sections).parse()
     except (OSError, iniparser.ParseError, cfg.ParseError) as error:
         raise ConfigurationError(f"{path}: {error}") from None
-    return list(sections.get(group, {}))
+    return [name for section, names in sections.items() if section.lower() == group.lower() for name in names]

@@ -12,14 +12,14 @@ class Target:
     exist on the logs that this package speaks to.
     """
 
-    def __init__(  # noqa: PLR0913 - the signature is oslo.messaging's
+    def __init__(  # noqa: PLR0913, PLR0917 - the signature is oslo.messaging's
         self,
         exchange: str | None = None,
         topic: str | None = None,
         namespace: str | None = None,
         version: str | None = None,
         server: str | None = None,
-        fanout: bool | None = None,
+        fanout: bool | None = None,  # noqa: FBT001
         legacy_namespaces: list[str] | None = None,
     ) -> None:
         self.exchange = exchange

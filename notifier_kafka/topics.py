@@ -1,5 +1,8 @@
 """How names on the bus are spelled. Nobody else spells one."""
 
+import re
+import zlib
+
 PRIORITY_PLACE = "{priority}"
 
 
@@ -17,9 +20,15 @@ def bus_topic(topic: str, priority: str, virtual_host: str | None = None) -> str
 
 def requeue_topic(group: str) -> str:
     """Name the topic that brings refused notifications back to ``group`` alone."""
-    return f"{group}.requeue"
+    return f"{_legal(group)}.requeue"
 
 
 def dead_letter_topic(group: str) -> str:
     """Name the topic where ``group`` sets aside what it cannot handle."""
-    return f"{group}.dead-letters"
+    return f"{_legal(group)}.dead-letters"
+
+
+def _legal(group: str) -> str:
+    """Spell a group's name, which may be any text, as a part of a topic's name."""
+    spelled = re.sub(r"[^A-Za-z0-9._-]", "_", group)[:200]
+    return spelled if spelled == group else f"{spelled}-{zlib.crc32(group.encode()):08x}"

@@ -1,0 +1,42 @@
+"""What a channel is: it decides what becomes of notifications."""
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from notifier_kafka.notification import Notification
+from notifier_kafka.receipts import Waiter
+from notifier_kafka.transport import NotificationTransport
+
+NAMESPACE = "notifier_kafka.channels"
+
+
+class Sending(NamedTuple):
+    """How notifications are to be sent.
+
+    ``retry`` as in oslo.messaging (-1 for ever); ``key`` finds the ordering key; a
+    ``waiter`` is told the fate of every record.
+    """
+
+    retry: int
+    key: Callable[[Notification], bytes | None]
+    waiter: Waiter | None = None
+
+
+class Channel(abc.ABC):
+    """Found by name in ``notifier_kafka.channels``; one instance for each notifier."""
+
+    def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
+        self.conf = conf
+        self.topics = topics
+        self.transport = transport
+
+    @abc.abstractmethod
+    def send(self, notifications: Sequence[Notification], how: Sending) -> None:
+        """Deal with the notifications without blocking on I/O.
+
+        Raises ``EncodeError`` or ``DeliveryFailed`` for one that can never be sent; those
+        before it are sent, those behind it are not.
+        """

@@ -1,0 +1,48 @@
+"""The channels that put notifications on the bus."""
+
+from collections.abc import Sequence
+
+from oslo_config import cfg
+
+from notifier_kafka import codec, options, topics
+from notifier_kafka.channels.channel import Channel, Sending
+from notifier_kafka.driver import Record
+from notifier_kafka.notification import Notification
+from notifier_kafka.transport import NotificationTransport
+
+
+class MessagingChannel(Channel):
+    """Sends in oslo.messaging's format. Its 1.0 and 2.0 are the same bytes on Kafka."""
+
+    def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
+        super().__init__(conf, topics, transport)
+        self._form = self._choose_form(conf)
+        self._bus_topics: dict[str, tuple[str, ...]] = {}
+
+    def _choose_form(self, conf: cfg.ConfigOpts) -> codec.Form:
+        return "envelope" if options.notifications(conf).envelope else "flat"
+
+    def send(self, notifications: Sequence[Notification], how: Sending) -> None:
+        retry, find_key, waiter = how
+        encode, form, publish = codec.encode, self._form, self.transport.publish
+        for notification in notifications:
+            key = find_key(notification)
+            value, headers = encode(notification, form, key)
+            for topic in self._spell(notification.priority):
+                publish(Record(topic, value, key, headers), retry, waiter)
+
+    def _spell(self, priority: str) -> tuple[str, ...]:
+        spelled = self._bus_topics.get(priority)
+        if spelled is None:
+            host = self.transport.driver.virtual_host
+            spelled = tuple(topics.bus_topic(topic, priority, host) for topic in self.topics)
+            self._bus_topics[priority] = spelled
+        return spelled
+
+
+class CloudEventsChannel(MessagingChannel):
+    """Sends CloudEvents 1.0, binary or structured."""
+
+    def _choose_form(self, conf: cfg.ConfigOpts) -> codec.Form:
+        structured = options.notifications(conf).cloudevents_mode == "structured"
+        return "cloudevents-structured" if structured else "cloudevents-binary"

@@ -1,0 +1,136 @@
+"""Endpoints and their filters: from notifications to one verdict each."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from notifier_kafka.filters import NotificationFilter
+from notifier_kafka.notification import PRIORITIES, Notification, NotificationResult
+from notifier_kafka.serializer import NoOpSerializer, Serializer
+
+LOG = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+"""What a batch endpoint gets a list of: ctxt, publisher_id, event_type, payload, metadata."""
+
+
+class Verdict(NamedTuple):
+    """What the endpoints made of a notification. ``error`` is set when one raised."""
+
+    result: str
+    error: Exception | None = None
+
+
+HANDLED = Verdict(NotificationResult.HANDLED)
+REQUEUE = Verdict(NotificationResult.REQUEUE)
+
+
+class Dispatcher:
+    """Gives each notification to the endpoints, in their order, until one refuses it."""
+
+    def __init__(self, endpoints: Sequence[object], serializer: Serializer | None) -> None:
+        self._serializer = serializer or NoOpSerializer()
+        self._callbacks: dict[str, list[tuple[NotificationFilter | None, Callable[..., Any]]]] = {}
+        for endpoint in endpoints:
+            screen = getattr(endpoint, "filter_rule", None)
+            for priority in PRIORITIES:
+                if (method := getattr(endpoint, priority, None)) is not None:
+                    self._callbacks.setdefault(priority, []).append((screen, method))
+
+    @property
+    def supported_priorities(self) -> list[str]:
+        """The priorities that some endpoint has a method for."""
+        return list(self._callbacks)
+
+    def dispatch(self, notifications: Sequence[Notification]) -> list[Verdict]:
+        """Return a verdict for each notification."""
+        return [self._dispatch_one(notification) for notification in notifications]
+
+    def _dispatch_one(self, notification: Notification) -> Verdict:
+        callbacks = self._callbacks.get(notification.priority.lower())
+        if callbacks is None:
+            return HANDLED
+        try:
+            message = self._open(notification)
+            for screen, callback in callbacks:
+                if screen is not None and not _passes(screen, message):
+                    continue
+                result = callback(
+                    message["ctxt"],
+                    message["publisher_id"],
+                    message["event_type"],
+                    message["payload"],
+                    message["metadata"],
+                )
+                if result == NotificationResult.REQUEUE:
+                    return REQUEUE
+        except Exception as error:  # noqa: BLE001 - user code; its notification comes back
+            return _failed(error)
+        return HANDLED
+
+    def _open(self, notification: Notification) -> Message:
+        """Undo what the sender's serializer did."""
+        ctxt = self._serializer.deserialize_context(notification.context)
+        return {
+            "ctxt": ctxt,
+            "publisher_id": notification.publisher_id,
+            "event_type": notification.event_type,
+            "payload": self._serializer.deserialize_entity(ctxt, notification.payload),
+            "metadata": {
+                "message_id": notification.message_id,
+                "timestamp": notification.timestamp,
+            },
+        }
+
+
+class BatchDispatcher(Dispatcher):
+    """Gives lists of messages to the endpoints, one list for each priority."""
+
+    def dispatch(self, notifications: Sequence[Notification]) -> list[Verdict]:
+        verdicts = [HANDLED] * len(notifications)
+        by_priority: dict[str, list[tuple[int, Message]]] = {}
+        for index, notification in enumerate(notifications):
+            priority = notification.priority.lower()
+            if priority not in self._callbacks:
+                continue
+            try:
+                message = self._open(notification)
+            except Exception as error:  # noqa: BLE001 - a user's serializer
+                verdicts[index] = _failed(error)
+                continue
+            by_priority.setdefault(priority, []).append((index, message))
+        for priority in sorted(by_priority):
+            messages = by_priority[priority]
+            verdict = self._dispatch_list(priority, [message for _, message in messages])
+            for index, _ in messages:
+                verdicts[index] = verdict
+        return verdicts
+
+    def _dispatch_list(self, priority: str, messages: list[Message]) -> Verdict:
+        try:
+            for screen, callback in self._callbacks[priority]:
+                passed = (
+                    list(messages)
+                    if screen is None
+                    else [message for message in messages if _passes(screen, message)]
+                )
+                if passed and callback(passed) == NotificationResult.REQUEUE:
+                    return REQUEUE
+        except Exception as error:  # noqa: BLE001 - user code; its notifications come back
+            return _failed(error)
+        return HANDLED
+
+
+def _passes(screen: NotificationFilter, message: Message) -> bool:
+    return screen.match(
+        message["ctxt"],
+        message["publisher_id"],
+        message["event_type"],
+        message["metadata"],
+        message["payload"],
+    )
+
+
+def _failed(error: Exception) -> Verdict:
+    LOG.error("An endpoint raised; what it was given comes back", exc_info=error)
+    return Verdict(NotificationResult.REQUEUE, error)

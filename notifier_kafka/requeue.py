@@ -1,0 +1,119 @@
+"""Notifications that come back, and those set aside.
+
+Both go to topics of the group's own, so that no other group sees them twice. A record
+keeps its value, key and headers and gains some that say why it is there.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+
+from notifier_kafka import topics
+from notifier_kafka.driver import Delivery, Driver, Headers, Limits, Publisher, Record
+from notifier_kafka.errors import MessagingException, OutboxFull
+from notifier_kafka.receipts import Waiter
+
+ATTEMPT = "requeue-attempt"
+DUE = "requeue-due"
+REASON = "dead-letter-reason"
+TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
+
+_OURS = frozenset({ATTEMPT, DUE, REASON})
+WAIT = 0.2  # seconds between looks at whether the listener was told to stop
+
+
+class Requeue:
+    """Puts refused and poisonous deliveries where they belong, durably."""
+
+    def __init__(self, driver: Driver, group: str, delay: float) -> None:
+        self.topic = topics.requeue_topic(group)
+        self.dead_letter_topic = topics.dead_letter_topic(group)
+        self._delay = delay
+        self._driver = driver
+        self._publisher: Publisher | None = None
+
+    def again(self, delivery: Delivery) -> Record:
+        """Make the record that brings a refused delivery back."""
+        due = f"{time.time() + self._delay:.6f}".encode()
+        attempt = b"%d" % (attempts(delivery.record) + 1)
+        return _moved(delivery, self.topic, ((ATTEMPT, attempt), (DUE, due)))
+
+    def aside(self, delivery: Delivery, reason: str) -> Record:
+        """Make the record that sets a delivery aside for good."""
+        attempt = b"%d" % attempts(delivery.record)
+        return _moved(delivery, self.dead_letter_topic, ((ATTEMPT, attempt), (REASON, reason.encode())))
+
+    def is_due(self, record: Record) -> bool:
+        """Say whether a requeued record has waited long enough."""
+        wait = _number(record, DUE) - time.time()
+        # No wait is longer than the delay: such a time was written by a clock that was
+        # stepped since, and waiting for it could take for ever.
+        return wait <= 0 or wait > self._delay
+
+    def store(self, records: Sequence[Record], stopping: threading.Event) -> bool:
+        """Write records durably; False when told to stop before they were.
+
+        Waits as long as the log needs, because going on without them would lose them.
+        Raises ``DeliveryFailed`` for a record that the log can never take.
+        """
+        if self._publisher is None:
+            self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
+        waiter = Waiter()
+        for record in records:
+            waiter.expect()
+            while not self._offer(record, waiter):
+                if stopping.wait(WAIT):
+                    return False
+        while not waiter.wait(WAIT):
+            if stopping.is_set():
+                return False
+        waiter.receipts(0)
+        return True
+
+    def close(self) -> None:
+        if self._publisher is not None:
+            self._publisher.close()
+
+    def _offer(self, record: Record, waiter: Waiter) -> bool:
+        try:
+            self._publisher.offer(record, waiter.settle)  # type: ignore[union-attr]
+        except OutboxFull:
+            return False
+        return True
+
+
+def attempts(record: Record) -> int:
+    """Count how often a record was requeued."""
+    return int(_number(record, ATTEMPT))
+
+
+def _expect_nothing(record: Record, error: MessagingException) -> None:
+    # Every record is offered with a callback of its own, so the publisher has nothing to say.
+    raise AssertionError(f"{record.topic}: {error}")
+
+
+def _header(record: Record, name: str) -> bytes | None:
+    return next((value for key, value in record.headers if key == name), None)
+
+
+def _number(record: Record, name: str) -> float:
+    """Read a number that anybody may have written."""
+    try:
+        number = float(_header(record, name) or 0)
+    except ValueError:
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
+def _moved(delivery: Delivery, topic: str, added: Headers) -> Record:
+    record = delivery.record
+    kept = tuple(header for header in record.headers if header[0] not in _OURS)
+    if _header(record, TOPIC) is None:
+        # The first move only: later ones would name the requeue topic instead of the origin.
+        kept += (
+            (TOPIC, record.topic.encode()),
+            (PARTITION, b"%d" % delivery.partition.number),
+            (OFFSET, b"%d" % delivery.offset),
+        )
+    return Record(topic, record.value, record.key, kept + added)

@@ -19,6 +19,10 @@ NOTIFICATIONS = "notifications"
 LISTENER = "listener"
 OSLO_NOTIFICATIONS = "oslo_messaging_notifications"
 
+# What oslo.config raises for a value that cannot be read. NoSuchOptError is what becomes of
+# any other error under way, and stands for a $name of no option.
+UNREADABLE = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError, ValueError)
+
 TRANSPORT_URL = cfg.StrOpt(
     "transport_url",
     secret=True,
@@ -231,10 +235,11 @@ def read_group(
 def _value(conf: cfg.ConfigOpts, group: str | None, opt: cfg.Opt) -> Any:
     section = conf if group is None else conf[group]
     try:
-        return section[opt.dest]
-    except (cfg.TemplateSubstitutionError, ValueError) as error:
+        value = section[opt.dest]
+    except UNREADABLE as error:
         where = _where(conf, group or "DEFAULT", opt)
         raise ConfigurationError(f"{where}: {_reason(opt, error)}") from None
+    return opt.default if value is None else value  # "name =" reads as None for a number
 
 
 def _where(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
@@ -249,7 +254,7 @@ def _where(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
 
 
 def _reason(opt: cfg.Opt, error: Exception) -> str:
-    if isinstance(error, cfg.TemplateSubstitutionError):
+    if not isinstance(error, ValueError):
         return "a $ in a value stands for another option; write $$ for a dollar sign"
     if opt.secret:
         return "the value is not valid"
@@ -265,16 +270,20 @@ def _reason(opt: cfg.Opt, error: Exception) -> str:
 
 
 def _is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
-    location = conf.get_location(name, group=group)
+    try:
+        location = conf.get_location(name, group=group)
+    except UNREADABLE:
+        return True  # wrongly; reading it says how
     return location is not None and location.location is not cfg.Locations.opt_default
 
 
 def _convert(opt: cfg.Opt, text: str) -> Any:
     try:
-        return opt.type(text)
+        value = opt.type(text)
     except ValueError as error:
         reason = _reason(opt, error)
         raise ConfigurationError(f"the transport URL's query, {opt.name}: {reason}") from None
+    return opt.default if value is None else value
 
 
 def _refuse_unknown(names: Iterable[str], known: Collection[str], where: str) -> None:

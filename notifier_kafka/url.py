@@ -5,7 +5,8 @@ URL, because programs store and pass it on; ``repr()`` and ``masked()`` hide pas
 and nothing in this package logs or raises anything else.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from types import SimpleNamespace
 from urllib import parse
 
@@ -15,6 +16,9 @@ from notifier_kafka import options
 from notifier_kafka.errors import InvalidTransportURL
 
 MASK = "***"
+
+_BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|$)")
+_ENCODE = "in a name, password or path, write / ? # @ , : and [ ] as %2F %3F %23 %40 %2C %3A %5B %5D"
 
 
 class TransportHost:
@@ -75,19 +79,19 @@ class TransportURL:
         text = url or options.transport_url(conf)
         if not isinstance(text, str):
             raise InvalidTransportURL(type(text).__name__, "a URL is text")
+        if not _BEGINNING.match(text):
+            raise InvalidTransportURL(mask(text), "no driver named; it begins like kafka:// or sqlite://")
         try:
             parts = parse.urlsplit(text)
-        except ValueError as error:
-            raise InvalidTransportURL(mask(text), str(error)) from None
-        if not parts.scheme:
-            raise InvalidTransportURL(
-                mask(text), "no driver named; it begins like kafka:// or sqlite://"
-            )
+        except ValueError:
+            # Python's reason quotes the whole login.
+            raise InvalidTransportURL(mask(text), f"hosts that no URL has; {_ENCODE}") from None
+        _refuse_stray(text, parts)
         query = {k: ",".join(v) for k, v in parse.parse_qs(parts.query, keep_blank_values=True).items()}
         hosts = [_parse_host(text, host) for host in parts.netloc.split(",") if host]
         return cls(conf, parts.scheme, parse.unquote(parts.path[1:]) or None, hosts, query)
 
-    def settings(self, group: str, opts: Iterable[cfg.Opt]) -> SimpleNamespace:
+    def settings(self, group: str, opts: Sequence[cfg.Opt]) -> SimpleNamespace:
         """Read a group of options, those in the URL's query first."""
         return options.read_group(self.conf, group, opts, overrides=self.query)
 
@@ -123,12 +127,26 @@ class TransportURL:
 
 
 def mask(text: str) -> str:
-    """Hide whatever may be a password in a URL that could not be parsed."""
-    head, at, tail = text.rpartition("@")
-    scheme, mark, _ = head.partition("://")
-    shown = f"{scheme}://{MASK}@{tail}" if at and mark else (f"{MASK}@{tail}" if at else text)
-    base, question, _ = shown.partition("?")
-    return base + (f"?{MASK}" if question else "")
+    """Hide whatever may be a password in a URL that could not be parsed.
+
+    Rather too much than too little: a password with a character that should have been
+    encoded can end up in any part.
+    """
+    scheme, mark, rest = text.rpartition("://") if text.count("://") == 1 else ("", "", text)
+    login, at, place = rest.rpartition("@")
+    base, question, _ = place.partition("?")
+    base = re.sub(r":(?!\d*(?:[],/:]|$)).*", f":{MASK}", base.partition("#")[0])
+    if at and "?" in login:
+        base = ""  # an @ in the query: where the hosts end is anyone's guess
+    return f"{scheme}{mark}{MASK + at if at else ''}{base}" + (f"?{MASK}" if question else "")
+
+
+def _refuse_stray(text: str, parts: parse.SplitResult) -> None:
+    """Refuse what a password with a bare / ? # or comma leaves in the other parts."""
+    logins = ["@" in host for host in parts.netloc.split(",")]
+    stray = parts.netloc and ("@" in parts.path + parts.query or (any(logins) and not logins[0]))
+    if parts.fragment or stray:
+        raise InvalidTransportURL(mask(text), f"a # or @ in the wrong place; {_ENCODE}")
 
 
 def _is_secret(name: str) -> bool:
@@ -141,10 +159,10 @@ def _parse_host(url: str, text: str) -> TransportHost:
     try:
         parts = parse.urlsplit(f"//{address}")
         hostname, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise InvalidTransportURL(mask(url), f"host {address!r}: {error}") from None
+    except ValueError:
+        raise InvalidTransportURL(mask(url), f"a port is a number up to 65535; {_ENCODE}") from None
     if hostname is None and address:
-        raise InvalidTransportURL(mask(url), f"host {address!r} has no name")
+        raise InvalidTransportURL(mask(url), "a port without a host name")
     # urlsplit lowers the name; the log of a broker's operator should show what was written.
     start = address.lower().find(hostname or "")
     return TransportHost(

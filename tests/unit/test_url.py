@@ -1,7 +1,7 @@
 """Transport URLs: what they say, and that no password leaves them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oslo_config import cfg
 
@@ -72,7 +72,10 @@ def _leaks(text: str) -> bool:
 
 @given(middle=BARE, before=BARE, after=BARE, tail=st.sampled_from(["@broker", "@broker:1,b2/v?size=2"]))
 def test_no_password_in_an_error_or_a_repr(middle: str, before: str, after: str, tail: str) -> None:
-    text = f"kafka://me:{before}s3cr3t{middle}h1dd3n{after}{tail}"
+    password = f"{before}s3cr3t{middle}h1dd3n{after}"
+    # A bare @ with a comma after it is a good URL of two hosts, each with a login.
+    assume("," not in password.partition("@")[2])
+    text = f"kafka://me:{password}{tail}"
     assert not _leaks(mask(text))
     try:
         url = TransportURL.parse(cfg.ConfigOpts(), text)

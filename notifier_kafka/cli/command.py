@@ -1,0 +1,36 @@
+"""What the commands have in common."""
+
+import argparse
+from typing import cast
+
+from cliff import command, lister
+
+from notifier_kafka.cli import main
+
+
+class Command(command.Command):
+    """A command of this program."""
+
+    @property
+    def program(self) -> main.App:
+        return cast(main.App, self.app)
+
+    def get_epilog(self) -> str:
+        # cliff's reads the file list of every installed distribution to name a command's owner.
+        return self._epilog or ""
+
+
+class Lister(Command, lister.Lister):
+    """A command that prints a list: ``-f table|json|csv|value|yaml``, or ``--json``."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--json",
+            dest="formatter",
+            action="store_const",
+            const="json",
+            default=argparse.SUPPRESS,
+            help="The same as -f json.",
+        )
+        return parser

@@ -1,0 +1,52 @@
+"""Exit codes of the command line, and which error ends in which."""
+
+import enum
+
+from notifier_kafka import errors
+
+
+class Exit(enum.IntEnum):
+    """What a command's exit code says to the script that ran it."""
+
+    OK = 0
+    INTERNAL = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    PARTIAL = 4
+    CONFIGURATION = 5
+    MISSING_EXTRA = 6
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+class UsageError(errors.MessagingException):
+    """The arguments of a command make no sense."""
+
+
+class Partial(errors.MessagingException):
+    """A command did some of what it was asked for, and not the rest."""
+
+
+# The first that fits decides, so a class stands before its base.
+_CODES: tuple[tuple[type[BaseException], Exit], ...] = (
+    (UsageError, Exit.USAGE),
+    (Partial, Exit.PARTIAL),
+    (errors.EncodeError, Exit.USAGE),
+    (errors.InvalidTarget, Exit.USAGE),
+    (errors.DriverNotFound, Exit.CONFIGURATION),
+    (errors.DriverLoadFailure, Exit.MISSING_EXTRA),
+    (errors.ConfigurationError, Exit.CONFIGURATION),
+    (errors.DeliveryFailed, Exit.UNREACHABLE),
+    (errors.MessagingTimeout, Exit.UNREACHABLE),
+    (errors.TransportUnavailable, Exit.UNREACHABLE),
+    (errors.LogUnusable, Exit.UNREACHABLE),
+    (errors.ServerListenError, Exit.UNREACHABLE),
+    (errors.MessagingException, Exit.INTERNAL),
+    (KeyboardInterrupt, Exit.INTERRUPTED),
+    (BrokenPipeError, Exit.BROKEN_PIPE),
+)
+
+
+def code(error: BaseException) -> Exit:
+    """Find the exit code for an error."""
+    return next((found for kind, found in _CODES if isinstance(error, kind)), Exit.INTERNAL)

@@ -1,0 +1,31 @@
+"""Text for a terminal: what came over a bus must not be able to steer it."""
+
+import datetime
+import json
+import sys
+from typing import Any
+
+
+def visible(text: str) -> str:
+    """Spell control characters, bidirectional overrides and the like as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def json_line(value: Any) -> str:
+    """Spell ``value`` as one line of ASCII JSON without a raw control character."""
+    line = json.dumps(value, ensure_ascii=True, default=str)
+    # The one control character that JSON lets stand.
+    return line.replace("\x7f", "\\u007f")
+
+
+def iso(seconds: float) -> str:
+    """Spell a time of the epoch in UTC."""
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def note(text: str) -> None:
+    """Tell the person at the terminal, beside the data."""
+    print(f"notifier-kafka: {visible(text)}", file=sys.stderr, flush=True)  # noqa: T201

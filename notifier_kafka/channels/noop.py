@@ -1,0 +1,13 @@
+"""The channel noop: nothing becomes of a notification."""
+
+from collections.abc import Sequence
+
+from notifier_kafka.channels import channel
+from notifier_kafka.notification import Notification
+
+
+class NoopChannel(channel.Channel):
+    """Drops every notification, as its user asked for."""
+
+    def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:
+        pass

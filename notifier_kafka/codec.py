@@ -1,0 +1,182 @@
+"""Notifications to bytes and back: the owner of the wire formats.
+
+``envelope`` is oslo.messaging's format, byte for byte when the standard library writes it;
+orjson leaves out spaces and writes UTF-8 where that writes escapes, which reads the same.
+``flat`` is the inner object of the envelope alone. CloudEvents have a module of their own.
+
+What is read is decided for each record: ``ce_*`` headers, then the content type, then the
+members of the object. Tolerated are an absent or null ``_context``, absent members other
+than the priority, the priority in any case, NaN and Infinity (as null; old senders write
+them), integers of any size. Extra members and headers are ignored, and of a name that
+stands twice the last counts. Everything else is a ``DecodeError`` that says why.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from notifier_kafka import cloudevents, json_library, primitives
+from notifier_kafka.driver import Headers, Record
+from notifier_kafka.errors import DecodeError, EncodeError
+from notifier_kafka.notification import PRIORITIES, Notification
+
+Form = Literal["envelope", "flat", "cloudevents-binary", "cloudevents-structured"]
+Dumps = Callable[[Any], bytes]
+
+VERSION_MEMBER = "oslo.version"
+MESSAGE_MEMBER = "oslo.message"
+VERSION = "2.0"
+
+_JSON = ("content-type", b"application/json")
+_STRUCTURED = ("content-type", cloudevents.STRUCTURED_TYPE)
+_TEXTS = ("message_id", "publisher_id", "event_type", "timestamp")
+_SPELLINGS = {spelt: name.upper() for name in PRIORITIES for spelt in (name, name.upper())}
+
+
+class Encoded(NamedTuple):
+    value: bytes
+    headers: Headers
+
+
+class Codec:
+    """Encodes and decodes with one JSON library. The module's functions use the fastest."""
+
+    def __init__(self, library: json_library.JsonLibrary) -> None:
+        self._dumps = library.dumps
+        self._loads = library.loads
+
+    def encode(self, notification: Notification, form: Form, key: bytes | None = None) -> Encoded:
+        """Return the value and the headers of a record in ``form``.
+
+        Raises ``EncodeError`` that names the member at fault and its type, not its value.
+        """
+        try:
+            return _write(notification, form, key, self._dumps)
+        except EncodeError:
+            raise
+        except Exception:  # noqa: BLE001 - converting finds out which member it is, or mends it
+            converted = _converted(notification)
+        return _write(converted, form, key, json_library.dump_primitives)
+
+    def decode(self, record: Record) -> Notification:
+        """Return the notification in a record of any form, or raise ``DecodeError``."""
+        value, headers = record.value, record.headers
+        if not value:
+            raise DecodeError("a tombstone" if value is None else "an empty value")
+        found = self._parse(value, "the value")
+        form = cloudevents.form_of(headers)
+        if form == "binary":
+            return _notification(cloudevents.from_binary(headers, found, self._parse))
+        if not isinstance(found, dict):
+            raise DecodeError("the value is no JSON object")
+        if form == "structured" or (MESSAGE_MEMBER not in found and cloudevents.is_structured(found)):
+            return _notification(cloudevents.from_structured(found, self._parse))
+        if VERSION_MEMBER in found:
+            found = self._open(found)
+        return _notification(found)
+
+    def _open(self, envelope: dict[str, Any]) -> dict[str, Any]:
+        if envelope[VERSION_MEMBER] != VERSION:
+            raise DecodeError(f"the envelope's version is not {VERSION}")
+        message = envelope.get(MESSAGE_MEMBER)
+        if not isinstance(message, str):
+            raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no text")
+        found = self._parse(message.encode(), MESSAGE_MEMBER)
+        if not isinstance(found, dict):
+            raise DecodeError(f"{MESSAGE_MEMBER} is no JSON object")
+        return found
+
+    def _parse(self, data: bytes, what: str) -> Any:
+        try:
+            value = self._loads(data)
+        except UnicodeError:
+            raise DecodeError(f"{what} is no Unicode text") from None
+        except (ValueError, RecursionError):
+            raise DecodeError(f"{what} is not JSON") from None
+        # One level more than a payload may have: the object that it is a member of.
+        if json_library.exceeds(data, primitives.MAX_DEPTH + 1):
+            raise DecodeError(f"{what} is nested too deeply")
+        return value
+
+
+def _write(notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
+    if form == "cloudevents-binary":
+        return Encoded(dumps(notification.payload), cloudevents.headers(notification, key, dumps))
+    if form == "cloudevents-structured":
+        value = dumps(cloudevents.members(notification, key, dumps))
+        return Encoded(value, _headers(_STRUCTURED, notification))
+    value = dumps(_members(notification))
+    if form == "envelope":
+        value = dumps({VERSION_MEMBER: VERSION, MESSAGE_MEMBER: value.decode()})
+    return Encoded(value, _headers(_JSON, notification))
+
+
+def _members(notification: Notification) -> dict[str, Any]:
+    message_id, publisher_id, event_type, priority, payload, timestamp, context = notification
+    return {
+        "message_id": message_id,
+        "publisher_id": publisher_id,
+        "event_type": event_type,
+        "priority": _SPELLINGS[priority],
+        "payload": payload,
+        "timestamp": timestamp,
+        "_context": context or {},
+    }
+
+
+def _headers(content_type: tuple[str, bytes], notification: Notification) -> Headers:
+    message_id, publisher_id, event_type, priority, *_ = notification
+    if message_id is not None and event_type is not None and publisher_id is not None:
+        return (
+            content_type,
+            ("message-id", message_id.encode()),
+            ("event-type", event_type.encode()),
+            ("publisher-id", publisher_id.encode()),
+            ("priority", _SPELLINGS[priority].encode()),
+        )
+    named = (("message-id", message_id), ("event-type", event_type), ("publisher-id", publisher_id))
+    present = ((name, text.encode()) for name, text in named if text is not None)
+    return (content_type, *present, ("priority", _SPELLINGS[priority].encode()))
+
+
+def _converted(notification: Notification) -> Notification:
+    """Bring every member to primitives; raises ``EncodeError`` for the one that has no form."""
+    if notification.priority not in _SPELLINGS:
+        raise EncodeError(f"priority: not one of {', '.join(PRIORITIES)}")
+    texts = {name: primitives.convert(getattr(notification, name), name) for name in _TEXTS}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise EncodeError(f"{name}: a {type(getattr(notification, name)).__name__} is no text")
+    context = primitives.convert(notification.context or {}, "context")
+    if not isinstance(context, dict):
+        raise EncodeError(f"context: a {type(notification.context).__name__} is no object")
+    payload = primitives.convert(notification.payload, "payload")
+    return notification._replace(**texts, context=context, payload=payload)
+
+
+def _notification(found: dict[str, Any]) -> Notification:
+    get = found.get
+    message_id, publisher_id, event_type = get("message_id"), get("publisher_id"), get("event_type")
+    timestamp, context = get("timestamp"), get("_context")
+    for text in (message_id, publisher_id, event_type, timestamp):
+        if text is not None and type(text) is not str:
+            raise DecodeError("the message id, publisher, event type or timestamp is no text")
+    if context is None:
+        context = {}
+    elif type(context) is not dict:
+        raise DecodeError("the context is no JSON object")
+    priority = _priority(get("priority"))
+    return Notification(message_id, publisher_id, event_type, priority, get("payload"), timestamp, context)
+
+
+def _priority(found: Any) -> str:
+    if not isinstance(found, str):
+        raise DecodeError("there is no priority: this is no notification")
+    priority = _SPELLINGS.get(found) or _SPELLINGS.get(found.lower())
+    if priority is None:
+        raise DecodeError("unknown priority")
+    return priority
+
+
+_codec = Codec(json_library.fastest())
+encode = _codec.encode
+decode = _codec.decode

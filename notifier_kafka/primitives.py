@@ -1,0 +1,239 @@
+"""What becomes of values that JSON does not know: the rules of conversion, in one place.
+
+==================================  ==============================================
+datetime                            ISO 8601 with microseconds; an aware one keeps its offset
+date                                ISO 8601
+set, frozenset, tuple, namedtuple,  array
+other sized collections
+other mappings, dataclass           object
+bytes, bytearray                    text, when they are UTF-8
+Decimal, UUID, IP addresses         text
+enum member                         its value
+exception                           its repr
+NaN and the infinities              null
+keys                                text, by the same rules; ``true``, ``false``, ``null``, ``NaN``
+==================================  ==============================================
+
+Integers of any size are kept as Python writes them. Anything else is refused with
+``EncodeError``: other objects, halves of surrogate pairs, cycles, more than
+``MAX_DEPTH`` levels. Iterators too: they could be read only once.
+"""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import math
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from notifier_kafka.errors import EncodeError
+
+MAX_DEPTH = 100
+"""Levels of objects and arrays in a payload: far more than people nest, and less than
+any reader's limit or what Python's own stack bears."""
+
+_SHOWN_STEPS = 8
+_SHOWN_KEY = 40
+
+# By name, because not every program has these modules loaded.
+_WRITTEN_AS_TEXT = {
+    *(f"ipaddress.IPv{v}{kind}" for v in (4, 6) for kind in ("Address", "Network", "Interface")),
+    *(f"netaddr.ip.{kind}" for kind in ("IPAddress", "IPNetwork", "IPRange")),
+}
+
+
+def convert(value: Any, name: str) -> Any:
+    """Return ``value`` as dict, list, str, int, float, bool and None, nothing shared with it.
+
+    ``name`` is where the path in an error begins. Errors never hold the value.
+    """
+    try:
+        return _walk(value, 0)
+    except _Refused as refused:
+        raise EncodeError(f"{name}{refused.path()}: {refused.reason}") from None
+    except RecursionError:
+        raise EncodeError(f"{name}: nested too deeply for the stack") from None
+
+
+def simplify(value: Any) -> Any:
+    """Take one step from a value that JSON does not know towards one that it does.
+
+    Raises ``TypeError`` when there is no rule; whatever the value's own code raises may
+    come out as well.
+    """
+    builtin = _plain(value)
+    if builtin is not None:
+        return builtin
+    if isinstance(value, enum.Enum):
+        return value.value
+    text = _text(value)
+    if text is not None:
+        return text
+    if isinstance(value, type):
+        raise TypeError
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value.items())
+    if isinstance(value, Collection):
+        return list(value)
+    raise TypeError
+
+
+def _plain(value: Any) -> Any:
+    """Return the built-in value inside an instance of a subclass, as json writes it."""
+    if isinstance(value, dict):
+        return dict(value.items())
+    for kind, copy in _COPIES:
+        if isinstance(value, kind):
+            return copy(value)
+    return None
+
+
+_COPIES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (list, list.copy),
+    (tuple, lambda value: [*tuple.__iter__(value)]),
+)
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(timespec="microseconds")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID | decimal.Decimal):
+        return str(value)
+    if isinstance(value, bytes | bytearray):
+        return value.decode()
+    if isinstance(value, BaseException):
+        return repr(value)
+    kind = type(value)
+    return str(value) if f"{kind.__module__}.{kind.__qualname__}" in _WRITTEN_AS_TEXT else None
+
+
+class _Refused(Exception):
+    """A value has no form. Every level on the way up adds its step to the path."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.steps: list[str] = []
+
+    def path(self) -> str:
+        steps = self.steps[::-1]
+        return "".join(steps[:_SHOWN_STEPS]) + ("..." if len(steps) > _SHOWN_STEPS else "")
+
+
+def _walk(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return _object(value, depth + 1)
+    if kind is list or kind is tuple:
+        return _array(value, depth + 1)
+    check = _CHECKS.get(kind)
+    return check(value) if check else _walk(_simplified(value), depth)
+
+
+def _object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    _check_depth(depth)
+    converted = {}
+    # A list first: another thread may be changing the dict.
+    for key, member in list(value.items()):
+        try:
+            converted[_key(key)] = _walk(member, depth)
+        except _Refused as refused:
+            refused.steps.append(_step(key))
+            raise
+    return converted
+
+
+def _array(value: Iterable[Any], depth: int) -> list[Any]:
+    _check_depth(depth)
+    converted: list[Any] = []
+    for member in value:
+        try:
+            converted.append(_walk(member, depth))
+        except _Refused as refused:
+            refused.steps.append(f"[{len(converted)}]")
+            raise
+    return converted
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise _Refused(f"nested beyond {MAX_DEPTH} levels, or holds itself")
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return _unicode(str.__str__(key))
+    if key is None or isinstance(key, bool | float):
+        return json.dumps(key)
+    if isinstance(key, int):
+        return _digits(key)
+    simple = _simplified(key)
+    if isinstance(simple, dict | list):
+        raise _Refused(f"a {_type_name(key)} as key has no form in JSON")
+    return _key(simple)
+
+
+def _simplified(value: Any) -> Any:
+    try:
+        return simplify(value)
+    except UnicodeDecodeError:
+        raise _Refused(f"{_type_name(value)} that is not UTF-8 text") from None
+    except TypeError:
+        raise _Refused(f"a {_type_name(value)} has no form in JSON") from None
+    except RecursionError:
+        raise
+    except Exception as error:  # noqa: BLE001 - code of the user's class runs here
+        reason = f"a {_type_name(value)} raised {_type_name(error)} when it was read"
+        raise _Refused(reason) from None
+
+
+def _unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _Refused("a str with half of a surrogate pair is no Unicode text") from None
+    return text
+
+
+def _digits(number: int) -> str:
+    try:
+        return int.__repr__(number)
+    except ValueError:
+        raise _Refused("an int with more digits than Python writes") from None
+
+
+def _number(value: int) -> int:
+    _digits(value)
+    return value
+
+
+_CHECKS: dict[type, Callable[[Any], Any]] = {
+    type(None): lambda value: value,
+    bool: lambda value: value,
+    str: _unicode,
+    int: _number,
+    float: lambda value: value if math.isfinite(value) else None,
+}
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _step(key: Any) -> str:
+    if not isinstance(key, str):
+        return f"[{_type_name(key)} key]"
+    if key.isidentifier() and len(key) <= _SHOWN_KEY:
+        return f".{key}"
+    return f"[{str.__str__(key)[:_SHOWN_KEY]!a}]"

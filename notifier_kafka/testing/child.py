@@ -1,0 +1,169 @@
+"""What the conformance suite runs in processes of their own, to kill or to watch them.
+
+``python -m notifier_kafka.testing.child [--config-file FILE] VERB URL ...``, with the verbs
+
+- ``hold URL TOPIC GROUP COUNT``: poll until COUNT deliveries are there, say ``held``, wait
+  for a line on stdin, commit them all, say ``committed`` or ``refused``;
+- ``publish URL TOPIC COUNT``: publish and flush, say ``flushed PENDING``, wait for a line;
+- ``watch URL``: import and construct the driver, and list what I/O that did, as JSON.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+from oslo_config import cfg
+
+from notifier_kafka import plugins, transport
+from notifier_kafka.driver import Driver, Limits, Partition, Record
+from notifier_kafka.errors import CommitRefused, MessagingException, TransportUnavailable
+from notifier_kafka.url import TransportURL
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+IO_EVENTS = (
+    "socket.bind",
+    "socket.connect",
+    "socket.getaddrinfo",
+    "socket.gethostby",
+    "sqlite3.connect",
+    "subprocess.Popen",
+    "os.fork",
+    "os.mkdir",
+    "os.posix_spawn",
+    "os.remove",
+    "os.rename",
+)
+
+
+def parse(url: str, config_files: Sequence[str]) -> TransportURL:
+    """Parse a URL together with a configuration of its own."""
+    conf = cfg.ConfigOpts()
+    conf([], project="conformance", default_config_files=list(config_files), default_config_dirs=[])
+    return TransportURL.parse(conf, url)
+
+
+def connect(url: str, config_files: Sequence[str]) -> Driver:
+    """Build the driver that ``url`` names, found where users' drivers are found."""
+    parsed = parse(url, config_files)
+    driver: Driver = plugins.load(transport.NAMESPACE, str(parsed.transport))(parsed)
+    return driver
+
+
+def numbered(topic: str, count: int, first: int = 0) -> list[Record]:
+    """Make records that tell themselves apart, over keys enough to reach every partition."""
+    return [Record(topic, b"%d" % n, b"key-%d" % (n % 64)) for n in range(first, first + count)]
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _hold(driver: Driver, topic: str, group: str, count: int) -> None:
+    subscription = driver.subscribe([topic], group, "earliest")
+    positions: dict[Partition, int] = {}
+    held = 0
+    while held < count:
+        try:
+            deliveries = subscription.poll(count - held, 0.2)
+        except TransportUnavailable:
+            continue
+        held += len(deliveries)
+        positions |= {delivery.partition: delivery.offset + 1 for delivery in deliveries}
+    _say("held")
+    sys.stdin.readline()
+    try:
+        subscription.commit(positions)
+    except CommitRefused:
+        _say("refused")
+    else:
+        _say("committed")
+
+
+def _publish(driver: Driver, topic: str, count: int) -> None:
+    failures: list[MessagingException] = []
+    publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
+    for record in numbered(topic, count):
+        publisher.offer(record)
+    _say(f"flushed {publisher.flush(60) + len(failures)}")
+    sys.stdin.readline()
+
+
+class Watch:
+    """Notes what a stretch of code does to files and sockets.
+
+    The interpreter's audit events show Python's own calls. What a C library opens is seen
+    as file descriptors that were not there before.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self._armed = False
+        sys.addaudithook(self._hear)
+
+    def __enter__(self) -> "Watch":
+        self._before = set(os.listdir("/proc/self/fd"))
+        self._armed = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._armed = False
+        for number in set(os.listdir("/proc/self/fd")) - self._before:
+            path = f"/proc/self/fd/{number}"
+            # The descriptor that listed the directory is gone by now.
+            if os.path.lexists(path):
+                self.seen.append(f"descriptor of {os.readlink(path)}")
+
+    def _hear(self, event: str, details: tuple[Any, ...]) -> None:
+        if not self._armed:
+            return
+        if event.startswith(IO_EVENTS) or (event == "open" and not _is_import(*details)):
+            self.seen.append(f"{event} {details!r}")
+
+
+def _is_import(path: object, mode: str | None, flags: int) -> bool:
+    # Reading what lies beside the code is how importing works.
+    writes = bool(flags & WRITES) if mode is None else bool(set(mode) & set("wax+"))
+    roots = (sys.prefix, sys.base_prefix, *(entry for entry in sys.path if entry))
+    return not writes and isinstance(path, str) and os.path.realpath(path).startswith(roots)
+
+
+def _watch(url: str, config_files: Sequence[str]) -> None:
+    parsed = parse(url, config_files)
+    (entry, *_) = metadata.entry_points(group=transport.NAMESPACE, name=str(parsed.transport))
+    sys.dont_write_bytecode = True
+    watch = Watch()
+    with watch:
+        entry.load()(parsed)
+    _say(json.dumps(watch.seen))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one verb."""
+    parser = argparse.ArgumentParser(prog="python -m notifier_kafka.testing.child")
+    parser.add_argument("--config-file", action="append", default=[])
+    parser.add_argument("verb", choices=["hold", "publish", "watch"])
+    parser.add_argument("url")
+    parser.add_argument("rest", nargs="*")
+    given = parser.parse_args(arguments)
+    if given.verb == "watch":
+        _watch(given.url, given.config_file)
+        return
+    driver = connect(given.url, given.config_file)
+    try:
+        if given.verb == "hold":
+            topic, group, count = given.rest
+            _hold(driver, topic, group, int(count))
+        else:
+            topic, count = given.rest
+            _publish(driver, topic, int(count))
+    finally:
+        driver.close()
+
+
+if __name__ == "__main__":
+    main()

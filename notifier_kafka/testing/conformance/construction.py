@@ -1,0 +1,95 @@
+# ruff: noqa: S101
+"""Clause 9: what takes time, and what may not."""
+
+import json
+import time
+
+from notifier_kafka.driver import Driver, Partition, Span
+from notifier_kafka.testing import child
+from notifier_kafka.testing.conformance.base import Base
+from notifier_kafka.testing.conformance.rig import Rig
+
+
+class Construction(Base):
+    """Bounds on time and I/O."""
+
+    def test_clause_9_import_and_construction_do_no_io(self, rig: Rig) -> None:
+        watched = rig.child("watch")
+        said = rig.await_word(watched, "\n", self.takeover)
+        assert json.loads(said.splitlines()[-1]) == []
+
+    def test_clause_9_construction_on_a_log_out_of_reach_succeeds(
+        self, rig: Rig, unreachable_url: str
+    ) -> None:
+        driver = rig.connect(unreachable_url)
+        assert isinstance(driver, Driver)
+        driver.close()
+
+    def test_clause_9_poll_returns_within_its_timeout(self, rig: Rig) -> None:
+        member = rig.join(rig.topic(), rig.name())
+        for timeout in (0.0, 0.3, 0.3, 0.0):
+            began = time.monotonic()
+            assert list(member.poll(10, timeout)) == []
+            assert time.monotonic() - began < timeout + self.margin
+
+    def test_clause_9_poll_does_not_wait_for_more_than_it_has(self, rig: Rig) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 5))
+        member = rig.join(topic, rig.name())
+        began = time.monotonic()
+        assert member.poll(1000, 2 * self.patience)
+        assert time.monotonic() - began < self.patience
+
+    def test_clause_9_poll_waits_for_what_comes_meanwhile(self, rig: Rig) -> None:
+        topic = rig.topic()
+        member = rig.join(topic, rig.name())
+        rig.linger(member)
+
+        def publish() -> None:
+            time.sleep(0.5)
+            rig.publish(child.numbered(topic, 5))
+
+        assert rig.together(lambda: rig.gather(5, member), publish) == []
+        assert len(member.deliveries) == 5
+
+    def test_clause_9_poll_keeps_to_its_limit(self, rig: Rig) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 40))
+        member = rig.join(topic, rig.name())
+        sizes: list[int] = []
+
+        def enough() -> bool:
+            sizes.append(len(member.poll(limit=3)))
+            return sum(sizes) >= 40
+
+        rig.until(enough, "all records")
+        assert max(sizes) <= 3
+
+    def test_clause_9_read_ends_at_its_stop(self, rig: Rig) -> None:
+        topic = rig.topic(partitions=1)
+        rig.publish(child.numbered(topic, 50))
+        partition = Partition(topic, 0)
+        for start, stop in ((0, 50), (10, 20), (49, 50), (20, 20)):
+            offsets = [d.offset for d in rig.home.read(Span(partition, start, stop))]
+            assert offsets == list(range(start, stop))
+
+    def test_clause_9_read_ends_over_a_gap(self, rig: Rig) -> None:
+        topic = rig.topic(partitions=1)
+        rig.publish(child.numbered(topic, 20))
+        (before,) = rig.home.spans([topic])
+        rig.admin().purge_topic(topic)
+        assert [d.offset for d in rig.home.read(before)] == []
+        rig.publish(child.numbered(topic, 5))
+        (now,) = rig.home.spans([topic])
+        whole = Span(now.partition, before.start, now.stop)
+        assert [d.offset for d in rig.home.read(whole)] == list(range(before.stop, now.stop))
+
+    def test_clause_9_read_may_be_left_early(self, rig: Rig) -> None:
+        topic = rig.topic(partitions=1)
+        rig.publish(child.numbered(topic, 50))
+        deliveries = rig.home.read(Span(Partition(topic, 0), 0, 50))
+        assert next(deliveries).offset == 0
+        assert next(deliveries).offset == 1
+        del deliveries
+        rig.publish(child.numbered(topic, 5))
+        assert len(rig.contents(topic)) == 55

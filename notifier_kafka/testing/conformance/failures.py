@@ -1,0 +1,124 @@
+# ruff: noqa: S101
+"""Clause 7: only this package's errors leave a driver."""
+
+from collections.abc import Callable
+
+import pytest
+
+from notifier_kafka.driver import Driver, Limits, Partition, Record, Span
+from notifier_kafka.errors import MessagingException, OutboxFull, TopicNotFound
+from notifier_kafka.testing import child
+from notifier_kafka.testing.conformance.base import Base
+from notifier_kafka.testing.conformance.publishing import Settled
+from notifier_kafka.testing.conformance.rig import Member, Rig, values
+
+Call = Callable[[Driver], object]
+
+ON_A_MISSING_TOPIC: dict[str, Call] = {
+    "describe": lambda driver: driver.admin().describe_topic("conformance-nowhere"),
+    "delete": lambda driver: driver.admin().delete_topic("conformance-nowhere"),
+    "purge": lambda driver: driver.admin().purge_topic("conformance-nowhere"),
+    "read": lambda driver: list(driver.read(Span(Partition("conformance-nowhere", 0), 0, 5))),
+}
+ON_A_USELESS_LOG: dict[str, Call] = {
+    "spans": lambda driver: driver.spans(["conformance"]),
+    "read": lambda driver: list(driver.read(Span(Partition("conformance", 0), 0, 1))),
+    "list": lambda driver: driver.admin().list_topics(),
+    "create": lambda driver: driver.admin().create_topic("conformance", 1),
+    "poll": lambda driver: driver.subscribe(["conformance"], "conformance", "earliest").poll(1, 5),
+    "publish": lambda driver: _publish(driver, "conformance"),
+}
+ODD_NAMES = ["", ".", "..", "a b", "a/b", "new\nline\n", "nul\0", "日本", "x" * 300, "'; drop table x"]
+
+
+def _publish(driver: Driver, topic: str) -> None:
+    """Publish one record; raise what was reported of it."""
+    settled = Settled()
+    record = Record(topic, b"1")
+    publisher = driver.publisher(settled.of, Limits(retry=0))
+    publisher.offer(record, lambda fate: settled.of(record, fate))
+    publisher.flush(5)
+    publisher.close()
+    for _, error in settled.failures:
+        raise error
+
+
+class Failures(Base):
+    """What goes wrong is told in the words of this package."""
+
+    @pytest.mark.parametrize("call", ON_A_MISSING_TOPIC)
+    def test_clause_7_a_missing_topic_is_topic_not_found(self, rig: Rig, call: str) -> None:
+        with pytest.raises(TopicNotFound) as caught:
+            ON_A_MISSING_TOPIC[call](rig.home)
+        assert "conformance-nowhere" in str(caught.value)
+
+    @pytest.mark.parametrize("call", ON_A_USELESS_LOG)
+    def test_clause_7_a_log_out_of_reach_is_said_so(self, rig: Rig, unreachable_url: str, call: str) -> None:
+        driver = rig.connect(unreachable_url)
+        with pytest.raises(MessagingException) as caught:
+            ON_A_USELESS_LOG[call](driver)
+        assert isinstance(caught.value.retriable, bool)
+        assert str(caught.value)
+
+    @pytest.mark.parametrize("call", ON_A_USELESS_LOG)
+    def test_clause_7_a_closed_driver_says_so(self, rig: Rig, call: str) -> None:
+        driver = rig.connect()
+        driver.close()
+        with pytest.raises(MessagingException):
+            ON_A_USELESS_LOG[call](driver)
+
+    def test_clause_7_a_closed_subscription_yields_nothing(self, rig: Rig) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 10))
+        member = rig.join(topic, rig.name())
+        member.subscription.close()
+        try:
+            deliveries = list(member.subscription.poll(10, 0.1))
+        except MessagingException:
+            deliveries = []
+        assert deliveries == []
+
+    @pytest.mark.parametrize("name", ODD_NAMES)
+    def test_clause_7_an_odd_topic_name_is_taken_or_refused_in_so_many_words(
+        self, rig: Rig, name: str
+    ) -> None:
+        try:
+            rig.admin().create_topic(name, 1)
+        except MessagingException:
+            with pytest.raises(MessagingException):
+                _publish(rig.home, name)
+            return
+        _publish(rig.home, name)
+        assert values(rig.contents(name)) == [b"1"]
+
+    def test_clause_7_an_unfit_partition_count_is_refused(self, rig: Rig) -> None:
+        name = rig.name()
+        with pytest.raises(MessagingException):
+            rig.admin().create_topic(name, 0)
+        assert name not in rig.admin().list_topics()
+
+    def test_clause_7_unknown_settings_are_refused(self, rig: Rig) -> None:
+        name = rig.name()
+        with pytest.raises(MessagingException):
+            rig.admin().create_topic(name, 1, {"no.such.setting": "1"})
+        assert name not in rig.admin().list_topics()
+
+    def test_clause_7_what_is_given_up_is_told_in_this_package_s_errors(self, rig: Rig) -> None:
+        topic = rig.topic()
+        settled = Settled()
+        publisher = rig.home.publisher(settled.of, Limits())
+        rig.offer(publisher, child.numbered(topic, 1000))
+        publisher.close()
+        assert all(isinstance(error, MessagingException) for _, error in settled.failures)
+        with pytest.raises(MessagingException) as caught:
+            publisher.offer(Record(topic, b"late"))
+        assert not isinstance(caught.value, OutboxFull)
+
+    def test_close_may_come_twice(self, rig: Rig) -> None:
+        driver = rig.connect()
+        member = Member(driver.subscribe([rig.topic()], rig.name(), "earliest"))
+        member.poll()
+        member.subscription.close()
+        member.subscription.close()
+        driver.close()
+        driver.close()

@@ -1,0 +1,131 @@
+# ruff: noqa: S101
+"""Clause 8: what threads may do at once."""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from notifier_kafka.driver import Limits, Record
+from notifier_kafka.errors import MessagingException, OutboxFull
+from notifier_kafka.testing import child
+from notifier_kafka.testing.conformance.base import Base
+from notifier_kafka.testing.conformance.publishing import Settled
+from notifier_kafka.testing.conformance.rig import POLL, Rig
+
+
+class Threads(Base):
+    """One driver, used and closed from several threads."""
+
+    def test_clause_8_threads_share_a_publisher(self, rig: Rig) -> None:
+        topic = rig.topic()
+        settled = Settled()
+        publisher = rig.home.publisher(settled.of, Limits())
+
+        def sender(key: bytes) -> Callable[[], None]:
+            records = [Record(topic, b"%d" % n, key) for n in range(300)]
+            return lambda: rig.offer(publisher, records)
+
+        assert rig.together(*(sender(b"thread-%d" % n) for n in range(4))) == []
+        assert publisher.flush(self.patience) == 0
+        assert settled.failures == []
+        found: dict[bytes | None, list[int]] = defaultdict(list)
+        for delivery in rig.contents(topic):
+            found[delivery.record.key].append(int(delivery.record.value or b"-1"))
+        assert set(found) == {b"thread-%d" % n for n in range(4)}
+        assert all(numbers == list(range(300)) for numbers in found.values())
+
+    def test_clause_8_threads_read_while_others_publish(self, rig: Rig) -> None:
+        topic = rig.topic()
+        publisher = rig.home.publisher(Settled().of, Limits())
+        counts: list[int] = []
+
+        def read() -> None:
+            last: list[int] = [0]
+            for _ in range(10):
+                spans = rig.home.spans([topic])
+                last.append(sum(1 for span in spans for _ in rig.home.read(span)))
+                assert last == sorted(last)
+            counts.append(last[-1])
+
+        def publish() -> None:
+            rig.offer(publisher, child.numbered(topic, 500))
+
+        assert rig.together(publish, read, read, publish) == []
+        assert len(counts) == 2
+        assert publisher.flush(self.patience) == 0
+        assert len(rig.contents(topic)) == 1000
+
+    def test_clause_8_the_driver_is_closed_while_others_use_it(self, rig: Rig) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 200))
+        driver = rig.connect()
+        (span, *_) = driver.spans([topic])
+        publisher = driver.publisher(Settled().of, Limits())
+
+        def publish() -> None:
+            try:
+                publisher.offer(Record(topic, b"more"))
+            except OutboxFull:
+                time.sleep(0.001)
+
+        def close() -> None:
+            time.sleep(0.2)
+            driver.close()
+
+        users = [lambda: driver.spans([topic]), lambda: list(driver.read(span)), publish]
+        assert rig.together(close, *(self._until_refused(call) for call in users)) == []
+
+    def test_clause_8_a_subscription_is_closed_from_another_thread(self, rig: Rig) -> None:
+        topic = rig.topic()
+        group = rig.name()
+        member = rig.join(topic, group)
+        polled, closed = threading.Event(), threading.Event()
+
+        def poll() -> None:
+            deadline = time.monotonic() + self.patience
+            while time.monotonic() < deadline and not closed.is_set():
+                try:
+                    member.poll()
+                except MessagingException:
+                    return
+                polled.set()
+
+        def close() -> None:
+            polled.wait(self.patience)
+            member.subscription.close()
+            closed.set()
+
+        assert rig.together(poll, close) == []
+        rig.publish(child.numbered(topic, 30))
+        heir = rig.join(topic, group)
+        rig.gather(30, heir, seconds=self.takeover)
+        assert len(heir.deliveries) == 30
+
+    def test_clause_8_close_waits_for_a_poll_under_way(self, rig: Rig) -> None:
+        driver = rig.connect()
+        subscription = driver.subscribe([rig.topic()], rig.name(), "earliest")
+
+        def close() -> None:
+            time.sleep(POLL)
+            driver.close()
+
+        def poll() -> None:
+            self._until_refused(lambda: subscription.poll(10, 2 * POLL))()
+
+        assert rig.together(poll, close) == []
+
+    def _until_refused(self, call: Callable[[], object]) -> Callable[[], None]:
+        """Repeat a call until it raises an error of this package."""
+
+        def repeat() -> None:
+            deadline = time.monotonic() + self.patience
+            while time.monotonic() < deadline:
+                try:
+                    call()
+                except MessagingException:
+                    return
+            message = "still served after close"
+            raise AssertionError(message)
+
+        return repeat

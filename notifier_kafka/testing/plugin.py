@@ -1,0 +1,71 @@
+"""A pytest plugin for users' tests: a private log, a transport on it, what was published.
+
+Nothing of the package is imported before a fixture is asked for: the plugin is loaded in
+every run of pytest where the package is installed.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from notifier_kafka.notification import Notification
+    from notifier_kafka.transport import NotificationTransport
+
+FLUSH_TIMEOUT = 30.0
+
+# So that a driver's author sees the values behind a failed assertion of the suite.
+pytest.register_assert_rewrite("notifier_kafka.testing.conformance")
+
+
+@pytest.fixture
+def notifier_conf(tmp_path_factory: pytest.TempPathFactory) -> "cfg.ConfigOpts":
+    """A configuration of its own: a private SQLite log, the channel ``messagingv2``."""
+    from oslo_config import cfg
+
+    from notifier_kafka import options
+
+    conf = cfg.ConfigOpts()
+    conf([], project="notifier-kafka-tests", default_config_files=[], default_config_dirs=[])
+    options.register(conf)
+    log = tmp_path_factory.mktemp("notifier-kafka") / "notifications.db"
+    conf.set_override("transport_url", f"sqlite:///{log}")
+    conf.set_override("driver", ["messagingv2"], group=options.NOTIFICATIONS)
+    return conf
+
+
+@pytest.fixture
+def notifier_transport(notifier_conf: "cfg.ConfigOpts") -> "Iterator[NotificationTransport]":
+    """A transport on the private log; cleaned up after the test."""
+    from notifier_kafka import transport
+
+    made = transport.get_notification_transport(notifier_conf)
+    yield made
+    made.cleanup()
+
+
+@pytest.fixture
+def captured_notifications(
+    notifier_transport: "NotificationTransport",
+) -> "Callable[[], list[Notification]]":
+    """A function that returns what was published over ``notifier_transport`` so far.
+
+    They are in the order of their timestamps, whatever topics they went to.
+    """
+    from notifier_kafka import codec
+
+    def captured() -> "list[Notification]":
+        left = notifier_transport.flush(FLUSH_TIMEOUT)
+        if left:
+            pytest.fail(f"{left} notifications did not reach the log within {FLUSH_TIMEOUT:g} s")
+        driver = notifier_transport.driver
+        spans = driver.spans(driver.admin().list_topics())
+        deliveries = [delivery for span in spans for delivery in driver.read(span)]
+        notifications = [codec.decode(delivery.record) for delivery in deliveries]
+        # The sender's clock has microseconds; the log's need not.
+        return sorted(notifications, key=lambda notification: notification.timestamp or "")
+
+    return captured

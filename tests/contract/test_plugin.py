@@ -1,0 +1,55 @@
+"""The fixtures that users' tests get with the package."""
+
+from collections.abc import Callable
+
+import pytest
+from oslo_config import cfg
+
+from notifier_kafka.notification import Notification
+from notifier_kafka.notifier import Notifier
+from notifier_kafka.transport import NotificationTransport
+
+Captured = Callable[[], list[Notification]]
+
+
+def test_what_was_published_can_be_read_back(
+    notifier_transport: NotificationTransport, captured_notifications: Captured
+) -> None:
+    notifier = Notifier(notifier_transport, "compute.host1")
+    notifier.info({}, "instance.create", {"size": 1})
+    notifier.error({}, "instance.broken", {"why": "disk"})
+    first, second = captured_notifications()
+    assert (first.priority, first.publisher_id, first.event_type, first.payload) == (
+        "INFO",
+        "compute.host1",
+        "instance.create",
+        {"size": 1},
+    )
+    assert (second.priority, second.event_type) == ("ERROR", "instance.broken")
+    notifier.warn({}, "instance.late", None)
+    assert [n.event_type for n in captured_notifications()][2:] == ["instance.late"]
+
+
+@pytest.mark.parametrize("_", range(2))
+def test_every_test_has_a_log_of_its_own(
+    _: int, notifier_transport: NotificationTransport, captured_notifications: Captured
+) -> None:
+    assert captured_notifications() == []
+    Notifier(notifier_transport, "p").info({}, "event", {})
+    assert len(captured_notifications()) == 1
+
+
+def test_the_configuration_can_be_changed_before_use(notifier_conf: cfg.ConfigOpts) -> None:
+    notifier_conf.set_override("topics", ["audits"], group="notifications")
+    assert notifier_conf.notifications.topics == ["audits"]
+    assert notifier_conf.notifications.driver == ["messagingv2"]
+
+
+def test_several_transports_share_the_log(
+    notifier_conf: cfg.ConfigOpts,
+    notifier_transport: NotificationTransport,
+    captured_notifications: Captured,
+) -> None:
+    Notifier(notifier_transport, "one").info({}, "event", 1)
+    Notifier(notifier_transport, "two").info({}, "event", 2)
+    assert [n.payload for n in captured_notifications()] == [1, 2]

@@ -14,7 +14,7 @@ from notifier_kafka.cli import arguments, text
 from notifier_kafka.cli.command import Command
 from notifier_kafka.cli.exits import Exit
 from notifier_kafka.driver import Delivery, Subscription
-from notifier_kafka.errors import CommitRefused, DecodeError, TransportUnavailable
+from notifier_kafka.errors import CommitRefused, TransportUnavailable
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.transport import NotificationTransport
 
@@ -152,12 +152,14 @@ def _lines(deliveries: Sequence[Delivery], wanted: re.Pattern[str] | None) -> It
     for delivery in deliveries:
         try:
             notification = codec.decode(delivery.record)
-        except DecodeError as error:
+            line = text.json_line(_members(notification, delivery))
+        # What can be read cannot always be written: nested too deeply, a number too long.
+        except (ValueError, RecursionError) as error:
             topic, number = delivery.partition
             text.note(f"{topic}, partition {number}, offset {delivery.offset}: no notification: {error}")
             continue
         if wanted is None or wanted.match(notification.event_type or ""):
-            yield text.json_line(_members(notification, delivery)) + "\n"
+            yield line + "\n"
 
 
 def _members(notification: Notification, delivery: Delivery) -> dict[str, Any]:

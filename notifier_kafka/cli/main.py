@@ -7,13 +7,14 @@ takes long to import.
 
 import argparse
 import contextlib
+import difflib
 import logging
 import os
 import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, Never, TextIO
 
 import stevedore
 from cliff import app, commandmanager
@@ -88,6 +89,9 @@ class App(app.App):
         handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         chosen = 0 if self.options.quiet else min(1 + self.options.verbose, len(LEVELS) - 1)
         logging.basicConfig(level=LEVELS[chosen], handlers=[handler], force=True)
+        if LEVELS[chosen] > logging.DEBUG:
+            # It warns of a plugin that is missing before the error that says what is installed.
+            logging.getLogger("stevedore").setLevel(logging.ERROR)
 
     def run(self, argv: Sequence[str]) -> int:
         """Run the command that ``argv`` names. Errors are left to the caller."""
@@ -122,8 +126,9 @@ class App(app.App):
         within = sorted(name for name in names if name.startswith(f"{argv[0]} "))
         if within:
             return f"{argv[0]}: say which: {', '.join(within)}"
-        near = ", ".join(self.get_fuzzy_matches(argv[0]))
-        return f"no command {argv[0]!r}; did you mean: {near}? See '{PROG} --help'"
+        near = difflib.get_close_matches(argv[0], {name.partition(" ")[0] for name in names}, 1)
+        hint = f" did you mean {near[0]}?" if near else ""
+        return f"no command {argv[0]!r};{hint} see '{PROG} --help'"
 
     def _help(self, argv: list[str]) -> int:
         # cliff's help goes through a pager with colours, and stops at a command's arguments.
@@ -204,9 +209,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         program = App()
         result = program.run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-    except BrokenPipeError as error:
-        _close_streams()
-        return code(error)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort of the program
         return _report(error, debug=bool(program and getattr(program.options, "debug", False)))
     return result
@@ -214,14 +216,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report(error: BaseException, *, debug: bool) -> int:
     found = code(error)
-    try:
-        sys.stdout.flush()
+    _settle(sys.stdout)
+    with contextlib.suppress(OSError):
         if debug:
             traceback.print_exception(error)
-        if found != Exit.INTERRUPTED:
+        if found not in (Exit.INTERRUPTED, Exit.BROKEN_PIPE):
             text.note(_explain(error, found))
-    except BrokenPipeError:
-        _close_streams()
+    _settle(sys.stderr)
     return found
 
 
@@ -231,14 +232,13 @@ def _explain(error: BaseException, found: Exit) -> str:
     return f"{type(error).__name__}: {error}; --debug shows where it comes from"
 
 
-def _close_streams() -> None:
-    # The interpreter flushes at exit and would complain about the reader that is gone.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(nowhere, stream.fileno())
+def _settle(stream: TextIO) -> None:
+    try:
+        stream.flush()
+    except OSError:
+        # The interpreter flushes again at exit and would complain about a reader that is
+        # gone or a disk that is full.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """``notifier-kafka send``: publish from the command line and wait until it is durable."""
 
 import argparse
+import itertools
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -43,29 +44,30 @@ class Send(Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        self._failure: Exception | None = None
+        self._failure: MessagingException | None = None
         self._sent = 0
-        return COLUMNS, self._rows(parsed_args)
+        rows = self._rows(parsed_args)
+        first = list(itertools.islice(rows, 1))
+        if self._failure and not self._sent:
+            raise self._failure
+        return COLUMNS, itertools.chain(first, rows)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         # The rows of what was sent come first, also when the rest could not be.
         result = super().run(parsed_args)
-        if self._failure is None:
-            return result
-        if not self._sent:
-            raise self._failure
-        raise Partial(f"stopped after {self._sent} sent: {self._failure}") from self._failure
+        if self._failure:
+            raise Partial(f"stopped after {self._sent} sent: {self._failure}") from self._failure
+        return result
 
     def _rows(self, args: argparse.Namespace) -> Iterator[Sequence[Any]]:
         try:
-            # What is wrong with the payload is said before the log is touched.
-            batches = _batches(args)
-            first = next(batches, [])
             with self.program.transport() as transport:
                 sender = _sender(transport, args)
-                for batch in _chain(first, batches):
-                    receipts = self._send(sender, args, batch)
-                    yield from ((r.partition.topic, r.partition.number, r.offset) for r in receipts)
+                for batch in _batches(args):
+                    for partition, offset in self._send(sender, args, batch):
+                        yield (*partition, offset)
+                    # Who feeds a pipe line by line sees each settled before writing the next.
+                    self.app.stdout.flush()
         except MessagingException as error:
             self._failure = error
 
@@ -87,11 +89,6 @@ def _batches(args: argparse.Namespace) -> Iterator[list[Any]]:
     for block in payloads.read_lines(args.payload, as_text=args.text):
         for start in range(0, len(block), BATCH):
             yield block[start : start + BATCH]
-
-
-def _chain(first: list[Any], rest: Iterator[list[Any]]) -> Iterator[list[Any]]:
-    yield first
-    yield from rest
 
 
 def _sender(transport: NotificationTransport, args: argparse.Namespace) -> notifier.Notifier:

@@ -1,0 +1,310 @@
+"""The command line as its users have it: processes, pipes, signals and an SQLite file."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+PATIENCE = 60.0
+
+
+class Cli:
+    """Runs the program on an SQLite log and in a home of its own."""
+
+    def __init__(self, home: pathlib.Path) -> None:
+        self.home = home
+        self.url = f"sqlite:///{home}/log.db"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "XDG_DATA_HOME": str(home / "data"),
+            "PYTHONWARNINGS": "error::ResourceWarning",
+        }
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, *arguments: str, url: str | None = "", **kwargs: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "notifier_kafka.cli.main"]
+        if url is not None:
+            command += ["--transport-url", url or self.url]
+        pipe = subprocess.PIPE
+        settings = {"stdin": pipe, "stdout": pipe, "stderr": pipe} | kwargs
+        process = subprocess.Popen([*command, *arguments], env=self.environment, text=True, **settings)
+        self.started.append(process)
+        return process
+
+    def run(
+        self, *arguments: str, given: str = "", url: str | None = "", **kwargs: Any
+    ) -> tuple[int, str, str]:
+        process = self.start(*arguments, url=url, **kwargs)
+        out, err = process.communicate(given, timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def rows(self, *arguments: str, **kwargs: Any) -> Any:
+        code, out, err = self.run(*arguments, "--json", **kwargs)
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    def lines(self, *arguments: str) -> list[dict[str, Any]]:
+        """Everything on the log, as an onlooker sees it."""
+        code, out, err = self.run("listen", "--from", "beginning", "--timeout", "0.5", *arguments)
+        assert (code, err) == (0, "")
+        return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.fixture
+def cli(tmp_path: pathlib.Path) -> Iterator[Cli]:
+    made = Cli(tmp_path)
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
+
+
+def write_malformed(cli: Cli, *values: bytes | None) -> None:
+    from oslo_config import cfg
+
+    from notifier_kafka import transport
+    from notifier_kafka.driver import Limits, Record
+
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    lent = transport.get_notification_transport(conf, cli.url)
+    publisher = lent.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
+    for value in values:
+        publisher.offer(Record("notifications.info", value))
+    assert publisher.flush(PATIENCE) == 0
+    publisher.close()
+    lent.cleanup()
+
+
+def test_what_was_sent_is_listened_to(cli: Cli) -> None:
+    (row,) = cli.rows(
+        "send", '{"a": "ä"}', "--event-type", "t.e", "--publisher-id", "p.h", "--priority", "error"
+    )
+    assert row["topic"] == "notifications.error"
+    (found,) = cli.lines()
+    assert found["payload"] == {"a": "ä"}
+    assert (found["event_type"], found["publisher_id"], found["priority"]) == ("t.e", "p.h", "ERROR")
+    assert {name: found[name] for name in row} == row
+    assert found["context"] == {}
+    assert found["message_id"]
+    assert found["recorded_at"].endswith("Z")
+
+
+def test_lines_to_several_topics_in_every_format(cli: Cli) -> None:
+    given = "".join(f'{{"n": {n}}}\n' for n in range(1_200))
+    code, out, err = cli.run(
+        "send", "--lines", "-", "--topic", "a", "--topic", "b", "-f", "value", given=given
+    )
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 2_400
+    assert [each["payload"]["n"] for each in cli.lines("--topic", "b")] == list(range(1_200))
+    listed = cli.rows("topics", "list")
+    assert {row["name"]: row["records"] for row in listed} == {"a.info": 1_200, "b.info": 1_200}
+    code, out, _ = cli.run("topics", "list", "-f", "csv")
+    assert out.splitlines()[0] == '"name","partitions","records"'
+    code, out, _ = cli.run("topics", "list")
+    assert "| a.info " in out
+
+
+def test_a_key_keeps_one_partition(cli: Cli) -> None:
+    given = "\n".join(str(n) for n in range(20))
+    rows = cli.rows("send", "--lines", "-", "--key", "same", given=given)
+    assert len({row["partition"] for row in rows}) == 1
+
+
+def test_a_bad_line_after_good_ones_is_partial_and_says_what_was_sent(cli: Cli) -> None:
+    process = cli.start("send", "--lines", "-", "-f", "value")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write('{"n": 1}\n')
+    process.stdin.flush()
+    assert process.stdout.readline().startswith("notifications.info ")
+    out, err = process.communicate("no json\n", timeout=PATIENCE)
+    assert process.returncode == 4
+    assert out == ""
+    assert err.startswith("notifier-kafka: stopped after 1 sent: standard input, line 2 is not JSON")
+    assert err.count("\n") == 1
+    assert len(cli.lines()) == 1
+
+
+def test_text_is_sent_as_a_string_and_cannot_steer_the_terminal(cli: Cli) -> None:
+    hostile = "\x1b[2J\x9b\u202e\x7f"
+    assert cli.run("send", "--text", hostile)[0] == 0
+    code, out, _ = cli.run("listen", "--from", "beginning", "--max", "1")
+    assert code == 0
+    assert out.removesuffix("\n").isprintable()
+    assert out.isascii()
+    assert json.loads(out)["payload"] == hostile
+
+
+def test_a_log_that_cannot_be_used_is_3_and_a_lone_line(cli: Cli) -> None:
+    (cli.home / "foreign").write_bytes(b"this is no database " * 100)
+    for arguments in (("send", "1"), ("listen", "--max", "1"), ("topics", "list")):
+        code, out, err = cli.run(*arguments, url=f"sqlite:///{cli.home}/foreign")
+        assert (code, out) == (3, "")
+        assert err.startswith("notifier-kafka: ")
+        assert "foreign" in err
+        assert err.count("\n") == 1
+
+
+def test_the_configuration_is_obeyed_and_an_absent_one_is_the_embedded_log(cli: Cli) -> None:
+    ini = cli.home / "service.conf"
+    ini.write_text(f"[DEFAULT]\ntransport_url = {cli.url}\n[notifications]\ntopics = ours\n")
+    (row,) = cli.rows("send", "1", "--config-file", str(ini), url=None)
+    assert row["topic"] == "ours.info"
+    assert [row["name"] for row in cli.rows("topics", "list")] == ["ours.info"]
+    (row,) = cli.rows("send", "2", url=None)
+    assert (cli.home / "data" / "notifier-kafka" / "notifications.db").is_file()
+
+
+def test_a_channel_that_puts_nothing_on_a_log_is_no_success(cli: Cli) -> None:
+    ini = cli.home / "noop.conf"
+    ini.write_text("[notifications]\ndriver = noop\n")
+    code, out, err = cli.run("send", "1", "--config-file", str(ini))
+    assert (code, out.strip()) == (5, "")
+    assert "put nothing on a log" in err
+
+
+def test_malformed_records_are_noted_and_cost_no_neighbour(cli: Cli) -> None:
+    cli.run("send", "1")
+    write_malformed(cli, b"\xff", None, b'{"\x1b[2J": 1}')
+    cli.run("send", "2")
+    code, out, err = cli.run("listen", "--from", "beginning", "--timeout", "0.5")
+    assert code == 0
+    assert sorted(json.loads(line)["payload"] for line in out.splitlines()) == [1, 2]
+    notes = err.splitlines()
+    assert len(notes) == 3
+    assert all(note.startswith("notifier-kafka: notifications.info, partition ") for note in notes)
+    assert all(note.isprintable() for note in notes)
+
+
+def test_filters_and_starts(cli: Cli) -> None:
+    for priority in ("info", "error"):
+        for kind in ("vm.start", "vm.end"):
+            cli.run("send", "1", "--priority", priority, "--event-type", kind)
+    assert len(cli.lines("--priority", "error")) == 2
+    assert len(cli.lines("--priority", "error", "--priority", "info", "--event-type", r"vm\.end$")) == 2
+    assert len(cli.lines("--max", "3")) == 3
+    assert cli.lines("--from", "2100-01-01") == []
+    assert len(cli.lines("--from", "2020-01-01")) == 4
+
+
+def test_an_onlooker_begins_at_the_end_and_ends_on_sigterm(cli: Cli) -> None:
+    cli.run("send", '"before"')
+    onlooker = cli.start("listen", stdout=(cli.home / "seen").open("w"))
+    seen = cli.home / "seen"
+
+    def poke() -> str:
+        cli.run("send", '"after"')
+        return seen.read_text()
+
+    until(poke)
+    onlooker.send_signal(signal.SIGTERM)
+    _, err = onlooker.communicate(timeout=PATIENCE)
+    assert (onlooker.returncode, err) == (0, "")
+    payloads = [json.loads(line)["payload"] for line in seen.read_text().splitlines()]
+    assert set(payloads) == {"after"}
+
+
+def test_a_pool_goes_on_where_its_last_member_ended(cli: Cli) -> None:
+    cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(30)))
+    found: list[int] = []
+    for arguments in (("--max", "10"), ("--max", "5"), ("--timeout", "0.5")):
+        code, out, err = cli.run("listen", "--pool", "p", *arguments)
+        assert (code, err) == (0, "")
+        found += [json.loads(line)["payload"] for line in out.splitlines()]
+    assert sorted(found) == list(range(30))
+    assert len(cli.lines()) == 30
+
+
+def test_what_a_killed_member_did_not_write_comes_to_the_next(cli: Cli) -> None:
+    cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(3_000)))
+    victim = cli.start("listen", "--pool", "p")
+    assert victim.stdout is not None
+    # Its pipe fills up, so that it is in the middle of a batch.
+    written = [victim.stdout.readline()]
+    victim.kill()
+    written += victim.stdout.readlines()
+    whole = [line for line in written if line.endswith("\n")]
+    rest = cli.home / "rest"
+    heir = cli.start("listen", "--pool", "p", stdout=rest.open("w"))
+    until(lambda: {json.loads(line)["payload"] for line in whole + _whole(rest)} == set(range(3_000)))
+    heir.send_signal(signal.SIGTERM)
+    assert heir.wait(PATIENCE) == 0
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli) -> None:
+    process = cli.start("listen")
+    until(lambda: _catches(process.pid, signal.SIGTERM))
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_ctrl_c_while_sending(cli: Cli) -> None:
+    process = cli.start("send", "--lines", "-", "-f", "value")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("1\n")
+    process.stdin.flush()
+    assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 130
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("arguments", [("listen", "--from", "beginning"), ("topics", "list"), ("--help",)])
+def test_a_reader_that_leaves_gets_no_traceback(cli: Cli, arguments: tuple[str, ...]) -> None:
+    cli.run("send", "--lines", "-", given="\n".join(f'"{n:0200d}"' for n in range(2_000)))
+    process = cli.start(*arguments)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(PATIENCE) == 141
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+def test_the_demonstration_reconciles(cli: Cli) -> None:
+    code, out, err = cli.run("demo", "--count", "2000", url=None)
+    assert code == 0, err
+    assert "published 2000 = handled 2000 + lost 0; malformed 5 = set aside 5; delivered again 0" in out
+    assert "compute.instance.create.start" in out
+    assert "\r" not in err
+
+
+def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
+    cli.run("send", "1")
+    code, out, err = cli.run("demo", "--count", "300", "--json")
+    assert code == 0, err
+    rows = json.loads(out)
+    assert sum(row["published"] for row in rows) == sum(row["handled"] for row in rows) == 300
+    assert "published 300 = handled 300" in err
+    assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
+
+
+def _whole(path: pathlib.Path) -> list[str]:
+    return [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """Say whether a process has a handler of its own for a signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(int(mask, 16) >> (number - 1) & 1)

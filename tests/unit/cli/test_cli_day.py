@@ -1,0 +1,41 @@
+"""The day that the demonstration publishes."""
+
+import datetime
+
+import pytest
+
+from notifier_kafka.cli import day
+from notifier_kafka.notification import PRIORITIES
+
+
+def test_the_same_day_comes_again() -> None:
+    assert day.events(2_000) == day.events(2_000)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 999, 5_000])
+def test_there_are_as_many_events_as_asked_for_in_order(count: int) -> None:
+    events = day.events(count)
+    assert len(events) == count
+    assert events == sorted(events, key=lambda event: event.second)
+
+
+def test_every_event_is_within_the_day_and_of_a_known_priority() -> None:
+    for event in day.events(5_000):
+        assert 0 <= event.second < day.DAY
+        at = datetime.datetime.fromisoformat(event.payload["at"])
+        assert at.date().isoformat() == day.DATE
+        midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
+        assert abs((at - midnight).total_seconds() - event.second) < 0.002
+        assert event.priority in PRIORITIES
+
+
+def test_starts_have_an_end_or_an_error_and_errors_come_in_a_burst_of_one_host() -> None:
+    events = day.events(20_000)
+    starts = [e.payload["request_id"] for e in events if e.event_type.endswith(".start")]
+    ends = [e.payload["request_id"] for e in events if e.event_type.endswith((".end", ".error"))]
+    # The last pair may have been cut at the count.
+    assert len(set(starts) ^ set(ends)) <= 1
+    errors = [e for e in events if e.priority == "error"]
+    assert len(errors) > 50
+    assert {e.publisher_id for e in errors} == {day.FAILING_HOST}
+    assert all(day.OUTAGE[0] <= e.second < day.OUTAGE[1] + 3600 for e in errors)

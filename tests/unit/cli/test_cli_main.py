@@ -1,0 +1,131 @@
+"""The program around the commands: help, usage, configuration, what it imports."""
+
+import logging
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from notifier_kafka.cli import main
+from notifier_kafka.version import __version__
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        code = main.main(argv)
+        captured = capsys.readouterr()
+        return int(code), captured.out, captured.err
+
+    yield call
+    root.handlers[:], level = before
+    root.setLevel(level)
+
+
+@pytest.mark.parametrize("argv", [(), ("--help",), ("-h",), ("help",)])
+def test_help_names_the_commands_on_stdout(run: Run, argv: tuple[str, ...]) -> None:
+    code, out, err = run(*argv)
+    assert (code, err) == (0, "")
+    for command in ("send", "listen", "topics list", "drivers list", "demo", "--config-file"):
+        assert command in out
+    assert "cannot be loaded" not in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("argv", [("send", "--help"), ("send", "--topic", "x", "-h"), ("help", "send")])
+def test_help_of_a_command(run: Run, argv: tuple[str, ...]) -> None:
+    code, out, err = run(*argv)
+    assert (code, err) == (0, "")
+    assert "usage: notifier-kafka send" in out
+    assert "--event-type" in out
+
+
+def test_a_group_of_commands_helps_with_its_own(run: Run) -> None:
+    code, out, _ = run("topics", "--help")
+    assert code == 0
+    assert "topics list" in out
+    assert "drivers list" not in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("tpics", "list"), "did you mean topics?"),
+        (("topics",), "say which: topics list"),
+        (("--nonsense",), "unknown option --nonsense"),
+        (("send",), "send: the following arguments are required: PAYLOAD"),
+        (("send", "--topic"), "expected one argument"),
+        (("send", "{", "--transport-url", "sqlite://"), "PAYLOAD is not JSON"),
+        (("send", "1", "--priority", "loud"), "invalid choice: 'loud'"),
+        (("listen", "--from", "yesterday"), "none of beginning, end or a time"),
+        (("listen", "--max", "0"), "no number above zero"),
+        (("listen", "surplus"), "unrecognized arguments: surplus"),
+        (("topics", "list", "-f", "xml"), "invalid choice: 'xml'"),
+    ],
+)
+def test_a_usage_error_is_one_line_on_stderr(run: Run, argv: tuple[str, ...], said: str) -> None:
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert err.startswith("notifier-kafka: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_configuration_errors(run: Run, tmp_path: pathlib.Path) -> None:
+    broken = tmp_path / "broken.conf"
+    broken.write_text("[notifications\n")
+    misspelt = tmp_path / "misspelt.conf"
+    misspelt.write_text("[notifications]\ndrivr = messaging\n")
+    for argv, said in [
+        (("--config-file", str(tmp_path / "none")), "none"),
+        (("--config-file", str(broken)), "broken.conf"),
+        (("--config-file", str(misspelt)), "did you mean driver?"),
+        (("--transport-url", "nowhere://x"), "nowhere"),
+        (("--transport-url", "just words"), "just words"),
+    ]:
+        code, out, err = run("topics", "list", *argv)
+        assert (code, out) == (5, "")
+        assert said in err
+        assert err.count("\n") == 1
+
+
+def test_a_password_in_the_url_is_not_shown(run: Run) -> None:
+    code, out, err = run("topics", "list", "--transport-url", "nowhere://me:hunter2@h/x", "-vv")
+    assert code == 5
+    assert "hunter2" not in out + err
+
+
+def test_debug_shows_where_an_error_comes_from(run: Run) -> None:
+    code, _, err = run("--debug", "topics", "list", "--transport-url", "nowhere://x")
+    assert code == 5
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("notifier-kafka: ")
+
+
+def test_the_version_is_said_without_loading_a_command() -> None:
+    script = (
+        "import sys\n"
+        "from notifier_kafka.cli import main\n"
+        "try:\n    main.main(['--version'])\n"
+        "except SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'cmd2', 'prettytable', 'oslo_config', 'kafka', 'sqlite3', 'notifier_kafka.cli.send'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines() == [f"notifier-kafka {__version__}", "[]"]
+
+
+def test_a_log_message_cannot_steer_the_terminal(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run("drivers", "list")
+    logging.getLogger("elsewhere").warning("clear\x1b[2J \u202e%s", "over")
+    shown = capsys.readouterr().err
+    assert "clear\\x1b[2J \\u202eover" in shown
+    assert shown.startswith("20")
+    assert "Z WARNING elsewhere: " in shown

@@ -1,0 +1,37 @@
+"""Nothing that came over a bus steers a terminal."""
+
+import json
+
+import pytest
+
+from notifier_kafka.cli import text
+
+HOSTILE = "a\x1b[2J\x9b31m\u202egnp.exe\x00\x7f\u2066\r\nb"
+
+
+def test_what_cannot_be_seen_is_escaped_and_the_rest_stands() -> None:
+    shown = text.visible(HOSTILE)
+    assert shown.isprintable()
+    assert shown.startswith("a\\x1b[2J")
+    assert text.visible("naïve 日本") == "naïve 日本"
+
+
+def test_a_json_line_is_printable_ascii_and_reads_back_the_same() -> None:
+    line = text.json_line({"k\x7f": HOSTILE})
+    assert line.isascii()
+    assert line.isprintable()
+    assert json.loads(line) == {"k\x7f": HOSTILE}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, "1970-01-01T00:00:00.000Z"), (1763452258.4854, "2025-11-18T07:50:58.485Z")]
+)
+def test_times_are_utc(seconds: float, expected: str) -> None:
+    assert text.iso(seconds) == expected
+
+
+def test_a_note_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    text.note("two\nlines")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "notifier-kafka: two\\nlines\n"

@@ -26,7 +26,7 @@ _NOBODY = "about:blank"
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)")
 
 Dumps = Callable[[Any], bytes]
-Parse = Callable[[bytes, str], Any]
+Parse = Callable[[str], Any]
 
 
 def headers(notification: Notification, key: bytes | None, dumps: Dumps) -> Headers:
@@ -87,7 +87,7 @@ def _attributes(notification: Notification, key: bytes | None, dumps: Dumps) -> 
         "id": notification.message_id,
         "type": notification.event_type,
         "source": quote(publisher, safe="/") if publisher else _NOBODY,
-        "priority": notification.priority.upper(),
+        "priority": notification.priority,
     }
     if notification.timestamp:
         attributes["time"] = _zoned(notification.timestamp)
@@ -113,7 +113,7 @@ def _from_attributes(found: dict[str, Any], payload: Any, parse: Parse) -> dict[
         "priority": found.get("priority", "INFO"),
         "timestamp": _naive(found.get("time")),
         "payload": payload,
-        "_context": parse(context.encode(), "the context") if isinstance(context, str) else None,
+        "_context": parse(context) if isinstance(context, str) else None,
     }
 
 

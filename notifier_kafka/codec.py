@@ -21,15 +21,17 @@ from notifier_kafka.notification import PRIORITIES, Notification
 
 Form = Literal["envelope", "flat", "cloudevents-binary", "cloudevents-structured"]
 Dumps = Callable[[Any], bytes]
+Header = tuple[str, bytes]
 
 VERSION_MEMBER = "oslo.version"
 MESSAGE_MEMBER = "oslo.message"
 VERSION = "2.0"
 
+_ENVELOPE_START = f'{{"{VERSION_MEMBER}": "{VERSION}", "{MESSAGE_MEMBER}": '.encode()
 _JSON = ("content-type", b"application/json")
 _STRUCTURED = ("content-type", cloudevents.STRUCTURED_TYPE)
 _TEXTS = ("message_id", "publisher_id", "event_type", "timestamp")
-_SPELLINGS = {spelt: name.upper() for name in PRIORITIES for spelt in (name, name.upper())}
+_PRIORITY_HEADERS = {name.upper(): ("priority", name.upper().encode()) for name in PRIORITIES}
 
 
 class Encoded(NamedTuple):
@@ -41,8 +43,7 @@ class Codec:
     """Encodes and decodes with one JSON library. The module's functions use the fastest."""
 
     def __init__(self, library: json_library.JsonLibrary) -> None:
-        self._dumps = library.dumps
-        self._loads = library.loads
+        _name, self._dumps, self._quote, self._loads, self._skim = library
 
     def encode(self, notification: Notification, form: Form, key: bytes | None = None) -> Encoded:
         """Return the value and the headers of a record in ``form``.
@@ -50,29 +51,41 @@ class Codec:
         Raises ``EncodeError`` that names the member at fault and its type, not its value.
         """
         try:
-            return _write(notification, form, key, self._dumps)
+            return self._write(notification, form, key, self._dumps)
         except EncodeError:
             raise
         except Exception:  # noqa: BLE001 - converting finds out which member it is, or mends it
             converted = _converted(notification)
-        return _write(converted, form, key, json_library.dump_primitives)
+        return self._write(converted, form, key, json_library.dump_primitives)
 
     def decode(self, record: Record) -> Notification:
         """Return the notification in a record of any form, or raise ``DecodeError``."""
         value, headers = record.value, record.headers
         if not value:
             raise DecodeError("a tombstone" if value is None else "an empty value")
-        found = self._parse(value, "the value")
         form = cloudevents.form_of(headers)
+        if form is None and value.startswith(_ENVELOPE_START):
+            return _notification(self._open(self._parse(value, self._skim)))
+        found = self._parse(value, self._loads)
         if form == "binary":
-            return _notification(cloudevents.from_binary(headers, found, self._parse))
+            return _notification(cloudevents.from_binary(headers, found, self._parse_text))
         if not isinstance(found, dict):
             raise DecodeError("the value is no JSON object")
         if form == "structured" or (MESSAGE_MEMBER not in found and cloudevents.is_structured(found)):
-            return _notification(cloudevents.from_structured(found, self._parse))
-        if VERSION_MEMBER in found:
-            found = self._open(found)
-        return _notification(found)
+            return _notification(cloudevents.from_structured(found, self._parse_text))
+        return _notification(self._open(found) if VERSION_MEMBER in found else found)
+
+    def _write(self, notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
+        priority = _PRIORITY_HEADERS[notification.priority]
+        if form == "cloudevents-binary":
+            return Encoded(dumps(notification.payload), cloudevents.headers(notification, key, dumps))
+        if form == "cloudevents-structured":
+            value = dumps(cloudevents.members(notification, key, dumps))
+            return Encoded(value, _headers(_STRUCTURED, priority, notification))
+        value = dumps(_members(notification))
+        if form == "envelope":
+            value = _ENVELOPE_START + self._quote(value.decode()) + b"}"
+        return Encoded(value, _headers(_JSON, priority, notification))
 
     def _open(self, envelope: dict[str, Any]) -> dict[str, Any]:
         if envelope[VERSION_MEMBER] != VERSION:
@@ -80,34 +93,25 @@ class Codec:
         message = envelope.get(MESSAGE_MEMBER)
         if not isinstance(message, str):
             raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no text")
-        found = self._parse(message.encode(), MESSAGE_MEMBER)
+        found = self._parse_text(message)
         if not isinstance(found, dict):
-            raise DecodeError(f"{MESSAGE_MEMBER} is no JSON object")
+            raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no JSON object")
         return found
 
-    def _parse(self, data: bytes, what: str) -> Any:
+    def _parse_text(self, text: str) -> Any:
+        return self._parse(text.encode(), self._loads)
+
+    def _parse(self, data: bytes, loads: Callable[[bytes], Any]) -> Any:
         try:
-            value = self._loads(data)
+            value = loads(data)
         except UnicodeError:
-            raise DecodeError(f"{what} is no Unicode text") from None
+            raise DecodeError("no Unicode text") from None
         except (ValueError, RecursionError):
-            raise DecodeError(f"{what} is not JSON") from None
+            raise DecodeError("no JSON") from None
         # One level more than a payload may have: the object that it is a member of.
         if json_library.exceeds(data, primitives.MAX_DEPTH + 1):
-            raise DecodeError(f"{what} is nested too deeply")
+            raise DecodeError(f"nested beyond {primitives.MAX_DEPTH} levels")
         return value
-
-
-def _write(notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
-    if form == "cloudevents-binary":
-        return Encoded(dumps(notification.payload), cloudevents.headers(notification, key, dumps))
-    if form == "cloudevents-structured":
-        value = dumps(cloudevents.members(notification, key, dumps))
-        return Encoded(value, _headers(_STRUCTURED, notification))
-    value = dumps(_members(notification))
-    if form == "envelope":
-        value = dumps({VERSION_MEMBER: VERSION, MESSAGE_MEMBER: value.decode()})
-    return Encoded(value, _headers(_JSON, notification))
 
 
 def _members(notification: Notification) -> dict[str, Any]:
@@ -116,32 +120,28 @@ def _members(notification: Notification) -> dict[str, Any]:
         "message_id": message_id,
         "publisher_id": publisher_id,
         "event_type": event_type,
-        "priority": _SPELLINGS[priority],
+        "priority": priority,
         "payload": payload,
         "timestamp": timestamp,
         "_context": context or {},
     }
 
 
-def _headers(content_type: tuple[str, bytes], notification: Notification) -> Headers:
-    message_id, publisher_id, event_type, priority, *_ = notification
-    if message_id is not None and event_type is not None and publisher_id is not None:
-        return (
-            content_type,
-            ("message-id", message_id.encode()),
-            ("event-type", event_type.encode()),
-            ("publisher-id", publisher_id.encode()),
-            ("priority", _SPELLINGS[priority].encode()),
-        )
-    named = (("message-id", message_id), ("event-type", event_type), ("publisher-id", publisher_id))
-    present = ((name, text.encode()) for name, text in named if text is not None)
-    return (content_type, *present, ("priority", _SPELLINGS[priority].encode()))
+def _headers(content_type: Header, priority: Header, notification: Notification) -> Headers:
+    headers = [content_type, priority]
+    if notification.message_id is not None:
+        headers.append(("message-id", notification.message_id.encode()))
+    if notification.event_type is not None:
+        headers.append(("event-type", notification.event_type.encode()))
+    if notification.publisher_id is not None:
+        headers.append(("publisher-id", notification.publisher_id.encode()))
+    return tuple(headers)
 
 
 def _converted(notification: Notification) -> Notification:
     """Bring every member to primitives; raises ``EncodeError`` for the one that has no form."""
-    if notification.priority not in _SPELLINGS:
-        raise EncodeError(f"priority: not one of {', '.join(PRIORITIES)}")
+    if notification.priority not in _PRIORITY_HEADERS:
+        raise EncodeError(f"priority: not one of {', '.join(_PRIORITY_HEADERS)}")
     texts = {name: primitives.convert(getattr(notification, name), name) for name in _TEXTS}
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
@@ -164,17 +164,19 @@ def _notification(found: dict[str, Any]) -> Notification:
         context = {}
     elif type(context) is not dict:
         raise DecodeError("the context is no JSON object")
-    priority = _priority(get("priority"))
-    return Notification(message_id, publisher_id, event_type, priority, get("payload"), timestamp, context)
+    return Notification(
+        message_id, publisher_id, event_type, _priority(get("priority")), get("payload"), timestamp, context
+    )
 
 
 def _priority(found: Any) -> str:
     if not isinstance(found, str):
-        raise DecodeError("there is no priority: this is no notification")
-    priority = _SPELLINGS.get(found) or _SPELLINGS.get(found.lower())
-    if priority is None:
+        raise DecodeError("no priority, so no notification")
+    if found in _PRIORITY_HEADERS:
+        return found
+    if found.upper() not in _PRIORITY_HEADERS:
         raise DecodeError("unknown priority")
-    return priority
+    return found.upper()
 
 
 _codec = Codec(json_library.fastest())

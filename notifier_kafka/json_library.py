@@ -19,26 +19,30 @@ except ImportError:
 
 
 class JsonLibrary(NamedTuple):
-    """A pair of functions over JSON text in UTF-8.
+    """A few functions over JSON text in UTF-8.
 
     ``dumps`` converts by the rules of ``primitives``. Whatever it raises means: convert
     with ``primitives.convert`` first, which also knows what is wrong and where, and then
-    write the outcome with ``dump_primitives``.
-    ``loads`` raises ``ValueError`` or ``RecursionError`` for what is not JSON.
+    write the outcome with ``dump_primitives``. ``quote`` writes a str that has no halves of
+    surrogate pairs.
+    ``loads`` raises ``ValueError`` or ``RecursionError`` for what is not JSON. ``skim`` does
+    so faster, for text whose numbers do not matter.
     """
 
     name: str
     dumps: Callable[[Any], bytes]
+    quote: Callable[[str], bytes]
     loads: Callable[[bytes], Any]
+    skim: Callable[[bytes], Any]
 
 
 def exceeds(text: bytes, levels: int) -> bool:
     """Tell whether valid JSON nests deeper than ``levels``.
 
-    Few brackets cannot nest deeply, which settles nearly every case. Otherwise strings are
-    dropped and the innermost brackets taken away, a level at a time.
+    Few bytes or brackets cannot nest deeply, which settles nearly every case. Otherwise
+    strings are dropped and the innermost brackets taken away, a level at a time.
     """
-    if text.count(b"{") + text.count(b"[") <= levels:
+    if len(text) <= 2 * levels or text.count(b"{") + text.count(b"[") <= levels:
         return False
     shape = _STRING.sub(b"", text).translate(_AS_CURLY, _NO_BRACKETS)
     for _ in range(levels):
@@ -79,12 +83,14 @@ def _standard_dumps(value: Any) -> bytes:
 def _standard_loads(data: bytes) -> Any:
     text = data.decode()
     value = _decode(text)
-    if "\\ud" in text or "\\uD" in text:
-        _encode_unicode(value).encode()  # raises for one half of a pair
+    if "\\u" in text and _HALF_PAIR.search(text):
+        _encode_unicode(value).encode()  # raises unless the other half is there
     return value
 
 
-STANDARD = JsonLibrary("json", _standard_dumps, _standard_loads)
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+
+STANDARD = JsonLibrary("json", _standard_dumps, dump_primitives, _standard_loads, _standard_loads)
 
 
 @functools.cache
@@ -105,19 +111,20 @@ def _orjson() -> JsonLibrary:
             raise ValueError("perhaps nested too deeply")
         return text
 
-    def loads(data: bytes) -> Any:
-        # orjson makes a float of an integer beyond 64 bits.
-        zeros = data.translate(_AS_ZEROS)
-        if _TWENTY_DIGITS in zeros or _NEGATIVE_NINETEEN in zeros:
-            return _standard_loads(data)
+    def skim(data: bytes) -> Any:
         try:
             return read(data)
         except ValueError:
             return _standard_loads(data)
 
-    return JsonLibrary("orjson", dumps, loads)
+    def loads(data: bytes) -> Any:
+        # orjson makes a float of an integer beyond 64 bits: negative ones have 19 digits.
+        if _NINETEEN_DIGITS in data.translate(_AS_ZEROS):
+            return _standard_loads(data)
+        return skim(data)
+
+    return JsonLibrary("orjson", dumps, write, loads, skim)
 
 
 _AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
-_TWENTY_DIGITS = b"0" * 20
-_NEGATIVE_NINETEEN = b"-" + b"0" * 19
+_NINETEEN_DIGITS = b"0" * 19

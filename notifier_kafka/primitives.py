@@ -31,7 +31,7 @@ from typing import Any
 
 from notifier_kafka.errors import EncodeError
 
-MAX_DEPTH = 100
+MAX_DEPTH = 200
 """Levels of objects and arrays in a payload: far more than people nest, and less than
 any reader's limit or what Python's own stack bears."""
 

@@ -36,9 +36,8 @@ PUBLISH_OPTS = [
     cfg.StrOpt(
         "acks",
         default="all",
-        choices=["all", "1", "0"],
-        help="Who must have a record before it counts as durable: all in-sync replicas, "
-        "the leader alone, or nobody.",
+        choices=[("all", "all in-sync replicas"), ("1", "the leader alone"), ("0", "nobody")],
+        help="Who must have a record before it counts as durable.",
     ),
     cfg.BoolOpt(
         "idempotence",
@@ -62,7 +61,13 @@ PUBLISH_OPTS = [
     cfg.StrOpt(
         "compression",
         default="none",
-        choices=["none", "gzip", "snappy", "lz4", "zstd"],
+        choices=[
+            ("none", "not at all"),
+            ("gzip", "small and slow; every client has it"),
+            ("snappy", "fast"),
+            ("lz4", "fast"),
+            ("zstd", "small and fast"),
+        ],
         deprecated_opts=_oslo("compression_codec"),
         help="How batches are compressed. kafka-python needs another library for snappy, "
         "lz4 and zstd; confluent-kafka brings them.",
@@ -128,14 +133,20 @@ LISTEN_OPTS = [
     cfg.StrOpt(
         "isolation_level",
         default="read_committed",
-        choices=["read_committed", "read_uncommitted"],
-        help="Whether records of a transaction that is open or was aborted are held back.",
+        choices=[
+            ("read_committed", "records of open and aborted transactions are held back"),
+            ("read_uncommitted", "every record is delivered"),
+        ],
+        help="What a listener sees of transactions.",
     ),
     cfg.StrOpt(
         "group_protocol",
         default="classic",
-        choices=["classic", "consumer"],
-        help="The protocol of groups; consumer is that of KIP-848, where client and broker have it.",
+        choices=[
+            ("classic", "members agree among themselves; every client and broker has it"),
+            ("consumer", "the broker assigns (KIP-848), where client and broker have it"),
+        ],
+        help="The protocol of groups.",
     ),
     cfg.StrOpt(
         "group_instance_id",
@@ -148,14 +159,23 @@ SECURITY_OPTS = [
     cfg.StrOpt(
         "security_protocol",
         default="PLAINTEXT",
-        choices=["PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL"],
+        choices=[
+            ("PLAINTEXT", "neither encrypted nor logged in"),
+            ("SASL_PLAINTEXT", "logged in"),
+            ("SSL", "encrypted"),
+            ("SASL_SSL", "encrypted and logged in"),
+        ],
         deprecated_opts=_oslo("security_protocol"),
-        help="Whether connections are encrypted (SSL) and whether they log in (SASL).",
+        help="How connections are protected.",
     ),
     cfg.StrOpt(
         "sasl_mechanism",
         default="PLAIN",
-        choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
+        choices=[
+            ("PLAIN", "the password itself; only over an encrypted connection"),
+            ("SCRAM-SHA-256", "a proof of the password"),
+            ("SCRAM-SHA-512", "a proof of the password"),
+        ],
         deprecated_opts=_oslo("sasl_mechanism"),
         help="How to log in.",
     ),

@@ -1,10 +1,15 @@
 """What users install: the package from its source distribution, and a plugin of a stranger."""
 
+import contextlib
 import json
+import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from typing import Any, NamedTuple
 
 import pytest
@@ -157,7 +162,7 @@ def _wanted() -> set[str]:
         f"{package}/{path.relative_to(ROOT / room).as_posix()}"
         for room, package in rooms.items()
         for path in (ROOT / room).rglob("*")
-        if path.suffix in {".py", ".sql", ".typed"}
+        if path.is_file() and "__pycache__" not in path.parts
     }
 
 
@@ -224,6 +229,52 @@ def test_drivers_of_a_stranger_are_listed(installed: Installed, tmp_path: pathli
     done = installed.run(installed.program, "drivers", "list", cwd=tmp_path)
 
     assert {"stranger", "sqlite"} <= set(done.stdout.replace("|", " ").split())
+
+
+def test_program_of_the_readme_runs_as_it_stands(installed: Installed, tmp_path: pathlib.Path) -> None:
+    [program] = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    with subprocess.Popen(
+        [installed.python, "-u", "-c", program],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        # Only so that a failure ends: a program that never prints would be waited for.
+        watchdog = threading.Timer(60, running.kill)
+        watchdog.start()
+        heard = next((line for line in running.stdout if "order.paid" in line), "nothing")
+        with contextlib.suppress(BrokenPipeError):
+            running.communicate("\n")
+        watchdog.cancel()
+
+    assert heard.endswith("order.paid {'order': 17}\n")
+    assert running.returncode == 0
+
+
+def test_commands_of_the_readme_run_as_they_stand(installed: Installed, tmp_path: pathlib.Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    send, listen = re.findall(r"^\.venv/bin/notifier-kafka ((?:send|listen) .*)$", text, re.MULTILINE)
+    home = {"XDG_DATA_HOME": str(tmp_path), "PATH": os.defpath, "HOME": str(tmp_path)}
+    said = [
+        subprocess.run(
+            [installed.program, *shlex.split(command)],
+            env=home,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for command in (send, listen)
+    ]
+
+    [heard] = said[1].splitlines()
+    assert json.loads(heard)["event_type"] == "order.paid"
+    assert json.loads(heard)["payload"] == {"order": 17}
 
 
 def test_demo_runs_where_nothing_else_is_installed(installed: Installed, tmp_path: pathlib.Path) -> None:

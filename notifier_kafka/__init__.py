@@ -1,1 +1,96 @@
-"""Notifications in the style of oslo.messaging that are not lost."""
+"""Notifications in the style of oslo.messaging that are not lost.
+
+A program that uses oslo.messaging for notifications only goes on as it is with
+``import notifier_kafka as oslo_messaging``.
+"""
+
+from notifier_kafka import conffixture, notify
+from notifier_kafka import errors as exceptions
+from notifier_kafka.conffixture import ConfFixture
+from notifier_kafka.driver import Receipt
+from notifier_kafka.errors import (
+    CommitRefused,
+    ConfigurationError,
+    DecodeError,
+    DeliveryFailed,
+    DriverLoadFailure,
+    DriverNotFound,
+    EncodeError,
+    ExecutorLoadFailure,
+    GroupBusy,
+    InvalidTarget,
+    InvalidTransportURL,
+    LogUnusable,
+    MessageDeliveryFailure,
+    MessagingException,
+    MessagingServerError,
+    MessagingTimeout,
+    OutboxFull,
+    ServerListenError,
+    TopicNotFound,
+    TransportUnavailable,
+)
+from notifier_kafka.filters import NotificationFilter
+from notifier_kafka.handlers import (
+    LoggingErrorNotificationHandler,
+    LoggingNotificationHandler,
+    PublishErrorsHandler,
+)
+from notifier_kafka.listener import get_batch_notification_listener, get_notification_listener
+from notifier_kafka.middleware import RequestNotifier
+from notifier_kafka.notification import Notification, NotificationResult
+from notifier_kafka.notifier import Notifier
+from notifier_kafka.options import set_transport_defaults
+from notifier_kafka.serializer import JsonPayloadSerializer, NoOpSerializer, Serializer
+from notifier_kafka.target import Target
+from notifier_kafka.transport import NotificationTransport, get_notification_transport
+from notifier_kafka.url import TransportHost, TransportURL
+from notifier_kafka.version import __version__
+
+__all__ = [
+    "CommitRefused",
+    "ConfFixture",
+    "ConfigurationError",
+    "DecodeError",
+    "DeliveryFailed",
+    "DriverLoadFailure",
+    "DriverNotFound",
+    "EncodeError",
+    "ExecutorLoadFailure",
+    "GroupBusy",
+    "InvalidTarget",
+    "InvalidTransportURL",
+    "JsonPayloadSerializer",
+    "LogUnusable",
+    "LoggingErrorNotificationHandler",
+    "LoggingNotificationHandler",
+    "MessageDeliveryFailure",
+    "MessagingException",
+    "MessagingServerError",
+    "MessagingTimeout",
+    "NoOpSerializer",
+    "Notification",
+    "NotificationFilter",
+    "NotificationResult",
+    "NotificationTransport",
+    "Notifier",
+    "OutboxFull",
+    "PublishErrorsHandler",
+    "Receipt",
+    "RequestNotifier",
+    "Serializer",
+    "ServerListenError",
+    "Target",
+    "TopicNotFound",
+    "TransportHost",
+    "TransportURL",
+    "TransportUnavailable",
+    "__version__",
+    "conffixture",
+    "exceptions",
+    "get_batch_notification_listener",
+    "get_notification_listener",
+    "get_notification_transport",
+    "notify",
+    "set_transport_defaults",
+]

@@ -1,0 +1,1 @@
+"""Measurements side by side: ratios between things run in turn on the same machine."""

@@ -1,0 +1,30 @@
+"""Counts, and a log that stays readable."""
+
+import logging
+
+import pytest
+
+from notifier_kafka import accounts
+
+LOG = logging.getLogger("accounts-under-test")
+
+
+def test_a_burst_of_losses_is_two_lines_that_add_up(caplog: pytest.LogCaptureFixture) -> None:
+    made = accounts.Accounts(LOG)
+    for number in range(1_000):
+        made.lose("OutboxFull", f"number {number}")
+    made.lose("DeliveryFailed", "too large")
+    made.report()
+    assert made.counts() == {"lost.OutboxFull": 1_000, "lost.DeliveryFailed": 1}
+    assert [record.getMessage() for record in caplog.records] == [
+        "Notifications were lost: 1 OutboxFull; the last: number 0",
+        "Notifications were lost: 999 OutboxFull, 1 DeliveryFailed; the last: too large",
+    ]
+
+
+def test_no_loss_is_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    made = accounts.Accounts(LOG)
+    made.add("handled", 3)
+    made.report()
+    assert made.counts() == {"handled": 3}
+    assert caplog.records == []

@@ -1,0 +1,338 @@
+"""The listening face, over a real SQLite log."""
+
+import fcntl
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from notifier_kafka import listener, notifier, transport
+from notifier_kafka.driver import Delivery, Partition, Receipt, Record
+from notifier_kafka.errors import ExecutorLoadFailure, InvalidTarget, MessagingException, MessagingTimeout
+from notifier_kafka.notification import NotificationResult
+from notifier_kafka.target import Target
+
+TARGETS = [Target(topic="notifications")]
+PATIENCE = 30.0
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain for {what}"
+        time.sleep(0.01)
+
+
+class Recorder:
+    """An endpoint that keeps payloads and answers as it is told."""
+
+    def __init__(self, answer: Callable[[Any], Any] = lambda payload: None) -> None:
+        self.seen: list[Any] = []
+        self._answer = answer
+
+    def info(self, _ctxt: Any, _publisher: Any, _event: Any, payload: Any, _metadata: Any) -> Any:
+        self.seen.append(payload)
+        return self._answer(payload)
+
+
+class Batches(Recorder):
+    def info(self, messages: list[dict[str, Any]]) -> Any:  # type: ignore[override]
+        self.seen.append([message["payload"] for message in messages])
+        return self._answer(self.seen[-1])
+
+
+def refuse_once(refused: Any) -> Callable[[Any], Any]:
+    """Answer REQUEUE the first time that ``refused`` comes."""
+    times = iter([NotificationResult.REQUEUE])
+    return lambda payload: next(times, None) if payload == refused else None
+
+
+def listen(
+    bus: transport.NotificationTransport, endpoint: object, pool: str = "pool", **options: Any
+) -> listener.Listener:
+    return listener.get_notification_listener(bus, TARGETS, [endpoint], pool=pool, **options)
+
+
+def send(bus: transport.NotificationTransport, payloads: Sequence[Any], event_type: str = "e") -> None:
+    sender = notifier.Notifier(bus, "host1").prepare(wait=True)
+    sender.send_many({}, "info", [(event_type, payload) for payload in payloads])
+
+
+def put(bus: transport.NotificationTransport, *values: bytes | None) -> None:
+    """Put raw values on the topic, as another program might."""
+    settled: list[Receipt | MessagingException] = []
+    publisher = bus._open(-1)
+    for value in values:
+        publisher.offer(Record("notifications.info", value, b"host1"), settled.append)
+    assert publisher.flush(PATIENCE) == 0
+    assert all(isinstance(fate, Receipt) for fate in settled)
+
+
+def records(bus: transport.NotificationTransport, topic: str) -> list[Delivery]:
+    return [delivery for span in bus.driver.spans([topic]) for delivery in bus.driver.read(span)]
+
+
+@pytest.fixture
+def quick(notifier_conf: cfg.ConfigOpts) -> cfg.ConfigOpts:
+    """Let refused notifications come back soon."""
+    notifier_conf.set_override("requeue_delay", 0.05, group="listener")
+    return notifier_conf
+
+
+def test_what_was_handled_is_committed_and_does_not_come_again(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    send(notifier_transport, range(100))
+    first, second = Recorder(), Recorder()
+    with listen(notifier_transport, first) as each:
+        wait_for(lambda: len(first.seen) == 100, "all notifications")
+    assert first.seen == list(range(100))
+    assert each.stats() == {"handled": 100, "requeued": 0, "refused": 0, "dead_lettered": 0, "malformed": 0}
+    with listen(notifier_transport, second):
+        send(notifier_transport, ["last"])
+        wait_for(lambda: second.seen, "the last one")
+    assert second.seen == ["last"]
+
+
+def test_pools_each_get_everything_and_members_share(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    one, two, alone = Recorder(), Recorder(), Recorder()
+    sender = notifier.Notifier(notifier_transport, key="none")
+    with (
+        listen(notifier_transport, one),
+        listen(notifier_transport, two),
+        listen(notifier_transport, alone, "another"),
+    ):
+        sender.send_many({}, "info", [("e", number) for number in range(1_000)])
+        wait_for(lambda: len(one.seen) + len(two.seen) >= 1_000 and len(alone.seen) >= 1_000, "both pools")
+    assert sorted(one.seen + two.seen) == list(range(1_000))
+    assert sorted(alone.seen) == list(range(1_000))
+
+
+def test_requeue_brings_it_back_to_its_pool_only(quick: cfg.ConfigOpts) -> None:
+    bus = transport.get_notification_transport(quick)
+    fussy, calm = Recorder(refuse_once(1)), Recorder()
+    send(bus, range(3))
+    with listen(bus, fussy, allow_requeue=True) as each, listen(bus, calm, "calm"):
+        wait_for(lambda: len(fussy.seen) >= 4, "the refused one")
+        wait_for(lambda: len(calm.seen) >= 3, "the calm pool")
+    assert fussy.seen == [0, 1, 2, 1]
+    assert calm.seen == [0, 1, 2]
+    assert each.stats()["requeued"] == 1
+    bus.cleanup()
+
+
+def test_requeue_survives_the_listener(notifier_conf: cfg.ConfigOpts) -> None:
+    notifier_conf.set_override("requeue_delay", 60.0, group="listener")
+    bus = transport.get_notification_transport(notifier_conf)
+    refusing = Recorder(lambda payload: NotificationResult.REQUEUE)
+    send(bus, ["again"])
+    with listen(bus, refusing, allow_requeue=True) as each:
+        wait_for(lambda: each.stats()["requeued"], "the refusal")
+    assert refusing.seen == ["again"]
+    notifier_conf.set_override("requeue_delay", 0.0, group="listener")
+    later = Recorder()
+    with listen(bus, later, allow_requeue=True):
+        wait_for(lambda: later.seen, "the refused one")
+    assert later.seen == ["again"]
+    bus.cleanup()
+
+
+def test_without_allow_requeue_a_refusal_is_acknowledged(quick: cfg.ConfigOpts) -> None:
+    bus = transport.get_notification_transport(quick)
+    refusing = Recorder(lambda payload: NotificationResult.REQUEUE)
+    send(bus, range(2))
+    with listen(bus, refusing) as each:
+        wait_for(lambda: each.stats()["refused"] == 2, "two refusals")
+    assert records(bus, "pool.requeue") == []
+    bus.cleanup()
+
+
+def test_a_poisonous_notification_is_tried_and_then_set_aside(quick: cfg.ConfigOpts) -> None:
+    quick.set_override("max_attempts", 3, group="listener")
+    bus = transport.get_notification_transport(quick)
+    touchy = Recorder(lambda payload: 1 / payload)
+    send(bus, [1, 0, 2])
+    with listen(bus, touchy) as each:
+        wait_for(lambda: each.stats()["dead_lettered"], "the dead letter")
+    assert touchy.seen.count(0) == 3
+    assert [payload for payload in touchy.seen if payload] == [1, 2]
+    (letter,) = records(bus, "pool.dead-letters")
+    headers = dict(letter.record.headers)
+    assert headers["dead-letter-reason"] == b"endpoint raised ZeroDivisionError in attempt 3"
+    assert headers["origin-topic"] == b"notifications.info"
+    assert each.stats() == {"handled": 2, "requeued": 2, "refused": 0, "dead_lettered": 1, "malformed": 0}
+    bus.cleanup()
+
+
+def test_malformed_records_are_set_aside_and_cost_no_neighbour(
+    notifier_transport: transport.NotificationTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    send(notifier_transport, ["before"])
+    bad = [
+        None,
+        b"",
+        b"\xff\xfe",
+        b"[1, 2]",
+        b'{"oslo.version": "9.9", "oslo.message": "{}"}',
+        b'{"priority": "x"}',
+    ]
+    put(notifier_transport, *bad)
+    send(notifier_transport, ["after"])
+    endpoint = Recorder()
+    with listen(notifier_transport, endpoint) as each:
+        wait_for(lambda: len(endpoint.seen) == 2, "the good ones")
+    assert endpoint.seen == ["before", "after"]
+    assert each.stats()["malformed"] == len(bad)
+    letters = records(notifier_transport, "pool.dead-letters")
+    assert [letter.record.value for letter in letters] == bad
+    assert all(dict(letter.record.headers)["dead-letter-reason"] for letter in letters)
+    lines = [r.getMessage() for r in caplog.records if "Malformed record set aside" in r.getMessage()]
+    partition = letters[0].record.headers and dict(letters[0].record.headers)["origin-partition"].decode()
+    assert lines[0].startswith(
+        f"Malformed record set aside: topic notifications.info partition {partition} offset 1: "
+    )
+    assert len(lines) == len(bad)
+
+
+def test_a_stop_is_obeyed_between_notifications_and_commits_what_is_finished(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    send(notifier_transport, range(10))
+    started, going = threading.Event(), threading.Event()
+
+    def answer(payload: Any) -> None:
+        if payload == 3:
+            started.set()
+            going.wait(PATIENCE)
+
+    slow, rest = Recorder(answer), Recorder()
+    each = listen(notifier_transport, slow)
+    each.start()
+    assert started.wait(PATIENCE)
+    with pytest.raises(MessagingTimeout):
+        each.wait(0.05)
+    each.stop()
+    going.set()
+    each.wait(PATIENCE)
+    with listen(notifier_transport, rest):
+        wait_for(lambda: len(rest.seen) == 6, "the rest")
+    assert slow.seen == [0, 1, 2, 3]
+    assert rest.seen == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_listener_may_be_started_again(notifier_transport: transport.NotificationTransport) -> None:
+    endpoint = Recorder()
+    each = listen(notifier_transport, endpoint)
+    for number in range(2):
+        each.start()
+        send(notifier_transport, [number])
+        wait_for(lambda count=number + 1: len(endpoint.seen) == count, "the notification")
+        each.stop()
+        each.wait()
+    assert endpoint.seen == [0, 1]
+
+
+def test_a_batch_has_its_size_at_most_and_what_is_there_at_least(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    send(notifier_transport, range(25))
+    endpoint = Batches()
+    with listener.get_batch_notification_listener(
+        notifier_transport, TARGETS, [endpoint], pool="pool", batch_size=10
+    ):
+        wait_for(lambda: sum(map(len, endpoint.seen)) == 25, "all")
+    assert [len(batch) for batch in endpoint.seen] == [10, 10, 5]
+
+
+def test_a_batch_waits_for_more_until_its_timeout(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    endpoint = Batches()
+    with listener.get_batch_notification_listener(
+        notifier_transport, TARGETS, [endpoint], pool="pool", batch_size=4, batch_timeout=PATIENCE
+    ):
+        for number in range(8):
+            send(notifier_transport, [number])
+        wait_for(lambda: len(endpoint.seen) == 2, "two full batches")
+    assert endpoint.seen == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_a_refused_batch_comes_back(quick: cfg.ConfigOpts) -> None:
+    bus = transport.get_notification_transport(quick)
+    endpoint = Batches(refuse_once([0, 1, 2]))
+    send(bus, range(3))
+    with listener.get_batch_notification_listener(
+        bus, TARGETS, [endpoint], pool="pool", allow_requeue=True, batch_size=3
+    ):
+        wait_for(lambda: sorted(itertools.chain(*endpoint.seen[1:])) == [0, 1, 2], "the batch again")
+    bus.cleanup()
+
+
+def test_listening_goes_on_after_the_log_was_locked(
+    tmp_path: Path, notifier_conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "bus.db"
+    bus = transport.get_notification_transport(notifier_conf, f"sqlite:///{log}?busy_timeout=0.1")
+    endpoint = Recorder()
+    with caplog.at_level(logging.WARNING), listen(bus, endpoint):
+        send(bus, ["before"])
+        wait_for(lambda: endpoint.seen == ["before"], "the first")
+        with Path(f"{log}-lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            notifier.Notifier(bus).info({}, "e", "during")
+            time.sleep(0.5)
+        wait_for(lambda: endpoint.seen[-1] == "during", "the second")
+    bus.cleanup()
+    assert endpoint.seen == ["before", "during"]
+
+
+def test_a_group_without_a_pool_is_named_after_the_program(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    endpoint = Recorder()
+    with listener.get_notification_listener(notifier_transport, TARGETS, [endpoint]):
+        send(notifier_transport, [1])
+        wait_for(lambda: endpoint.seen, "the notification")
+    assert "notifier-kafka-tests" in notifier_transport.driver.admin().list_groups()
+
+
+def test_a_target_needs_a_topic(notifier_transport: transport.NotificationTransport) -> None:
+    with pytest.raises(InvalidTarget, match="needs a topic"):
+        listener.get_notification_listener(notifier_transport, [Target(exchange="x")], [Recorder()])
+
+
+def test_an_executor_that_does_not_exist_is_an_error(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    with pytest.raises(ExecutorLoadFailure, match="'eventlet'"):
+        listener.get_notification_listener(notifier_transport, TARGETS, [Recorder()], "eventlet")
+
+
+def test_requeued_records_do_not_wait_behind_one_that_is_not_due(quick: cfg.ConfigOpts) -> None:
+    """Held records keep their order, and none is lost while some are held."""
+    bus = transport.get_notification_transport(quick)
+    refused: set[int] = set()
+
+    def once(payload: int) -> Any:
+        if payload in refused:
+            return None
+        refused.add(payload)
+        return NotificationResult.REQUEUE
+
+    endpoint = Recorder(once)
+    send(bus, range(200))
+    with listen(bus, endpoint, allow_requeue=True):
+        wait_for(lambda: len(endpoint.seen) >= 400, "all of them twice")
+    assert sorted(endpoint.seen) == sorted([*range(200), *range(200)])
+    positions = bus.driver.admin().describe_group("pool").positions
+    assert sum(offset for partition, offset in positions.items() if partition.topic == "pool.requeue") == 200
+    assert Partition("pool.requeue", 0) in positions
+    bus.cleanup()

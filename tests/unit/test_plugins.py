@@ -1,0 +1,41 @@
+"""Loading what other distributions bring."""
+
+from importlib import metadata
+
+import pytest
+
+from notifier_kafka import plugins
+from notifier_kafka.channels import messaging
+from notifier_kafka.errors import DriverNotFound
+
+
+def test_a_plugin_is_loaded_and_not_called() -> None:
+    assert plugins.load("notifier_kafka.channels", "messagingv2") is messaging.MessagingChannel
+
+
+def test_an_unknown_name_tells_the_nearest_and_all_installed() -> None:
+    with pytest.raises(DriverNotFound, match="did you mean messagingv2") as caught:
+        plugins.load("notifier_kafka.channels", "mesagingv2")
+    assert "routing" in str(caught.value)
+    assert not caught.value.retriable
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "advice"),
+    [
+        (
+            "package:Thing [speed]",
+            ModuleNotFoundError("No module named 'x'", name="x.y"),
+            "its distribution[speed]",
+        ),
+        ("package:Thing", ModuleNotFoundError("No module named 'x'", name="x.y"), "pip install 'x'"),
+        (
+            "package:Thing",
+            AttributeError("no Thing"),
+            "package:Thing of its distribution does not load: no Thing",
+        ),
+    ],
+)
+def test_a_failure_says_what_to_install(value: str, error: Exception, advice: str) -> None:
+    entry = metadata.EntryPoint("thing", value, "some.namespace")
+    assert advice in plugins.describe_failure(entry, error)

@@ -1,0 +1,44 @@
+"""Waiting for the fate of records."""
+
+import threading
+
+import pytest
+
+from notifier_kafka import receipts
+from notifier_kafka.driver import Partition, Receipt
+from notifier_kafka.errors import DeliveryFailed, TransportUnavailable
+
+RECEIPT = Receipt(Partition("t", 0), 5)
+
+
+def test_receipts_come_back_once_all_are_settled() -> None:
+    waiter = receipts.Waiter()
+    for _ in range(2):
+        waiter.expect()
+    thread = threading.Thread(target=lambda: [waiter.settle(RECEIPT) for _ in range(2)])
+    thread.start()
+    assert waiter.receipts(30) == [RECEIPT, RECEIPT]
+    thread.join()
+
+
+def test_nothing_expected_is_nothing_to_wait_for() -> None:
+    assert receipts.Waiter().receipts(0) == []
+
+
+def test_the_first_failure_is_raised_as_a_delivery_failure() -> None:
+    waiter = receipts.Waiter()
+    for _ in range(3):
+        waiter.expect()
+    waiter.settle(RECEIPT)
+    waiter.settle(TransportUnavailable("locked"))
+    waiter.settle(DeliveryFailed("another"))
+    with pytest.raises(DeliveryFailed, match="not delivered: locked") as caught:
+        waiter.receipts(30)
+    assert isinstance(caught.value.__cause__, TransportUnavailable)
+
+
+def test_what_is_not_settled_in_time_says_so() -> None:
+    waiter = receipts.Waiter()
+    waiter.expect()
+    with pytest.raises(DeliveryFailed, match=r"not durable within 0\.01 s; it may still arrive"):
+        waiter.receipts(0.01)

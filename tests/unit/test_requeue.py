@@ -1,0 +1,73 @@
+"""The records that bring notifications back or set them aside."""
+
+import time
+
+from notifier_kafka import requeue
+from notifier_kafka.driver import Delivery, Partition, Record
+from notifier_kafka.transport import NotificationTransport
+
+DELIVERY = Delivery(
+    Record("notifications.info", b"value", b"key", (("priority", b"info"),)),
+    Partition("notifications.info", 3),
+    42,
+    1763452258.0,
+)
+
+
+def as_delivery(record: Record) -> Delivery:
+    return Delivery(record, Partition(record.topic, 0), 7, 0.0)
+
+
+def make(transport: NotificationTransport, delay: float = 60.0) -> requeue.Requeue:
+    return requeue.Requeue(transport.driver, "workers", delay)
+
+
+def test_a_record_that_comes_back_keeps_itself_and_says_where_it_was(
+    notifier_transport: NotificationTransport,
+) -> None:
+    record = make(notifier_transport).again(DELIVERY)
+    assert record[:3] == ("workers.requeue", b"value", b"key")
+    headers = dict(record.headers)
+    assert headers.pop("requeue-due")
+    assert headers == {
+        "priority": b"info",
+        "origin-topic": b"notifications.info",
+        "origin-partition": b"3",
+        "origin-offset": b"42",
+        "requeue-attempt": b"1",
+    }
+
+
+def test_attempts_count_up_and_the_origin_stays(notifier_transport: NotificationTransport) -> None:
+    made = make(notifier_transport)
+    second = made.again(as_delivery(made.again(DELIVERY)))
+    assert requeue.attempts(second) == 2
+    aside = made.aside(as_delivery(second), "endpoint raised ValueError")
+    assert aside.topic == "workers.dead-letters"
+    assert [name for name, _ in aside.headers].count("requeue-attempt") == 1
+    headers = dict(aside.headers)
+    assert headers["origin-topic"] == b"notifications.info"
+    assert headers["requeue-attempt"] == b"2"
+    assert headers["dead-letter-reason"] == b"endpoint raised ValueError"
+    assert "requeue-due" not in headers
+
+
+def test_a_record_is_due_after_the_delay_and_not_before(notifier_transport: NotificationTransport) -> None:
+    assert not make(notifier_transport).is_due(make(notifier_transport).again(DELIVERY))
+    patient = make(notifier_transport, delay=0.0)
+    record = patient.again(DELIVERY)
+    while time.time() < float(dict(record.headers)["requeue-due"]):
+        time.sleep(0.001)
+    assert patient.is_due(record)
+
+
+def test_a_due_time_beyond_the_delay_is_a_stepped_clock(notifier_transport: NotificationTransport) -> None:
+    hour = f"{time.time() + 3600:.6f}".encode()
+    assert make(notifier_transport).is_due(Record("t", b"", None, (("requeue-due", hour),)))
+
+
+def test_headers_that_anybody_wrote_are_harmless(notifier_transport: NotificationTransport) -> None:
+    for text in (b"", b"x", b"nan", b"inf", b"-1e400", b"\xff"):
+        record = Record("t", b"", None, (("requeue-due", text), ("requeue-attempt", text)))
+        assert make(notifier_transport).is_due(record)
+        assert requeue.attempts(record) == 0

@@ -1,0 +1,29 @@
+"""How names on the bus are spelled."""
+
+import re
+
+import pytest
+
+from notifier_kafka import topics
+
+
+@pytest.mark.parametrize(
+    ("topic", "priority", "host", "spelled"),
+    [
+        ("notifications", "INFO", None, "notifications.info"),
+        ("notifications", "warn", "", "notifications.warn"),
+        ("notifications", "error", "nova", "notifications.error.nova"),
+        ("notifications.{priority}", "INFO", "nova", "notifications.info"),
+        ("notifications.{priority}.cinder", "INFO", None, "notifications.info.cinder"),
+    ],
+)
+def test_bus_topic(topic: str, priority: str, host: str | None, spelled: str) -> None:
+    assert topics.bus_topic(topic, priority, host) == spelled
+
+
+def test_topics_of_a_group_are_legal_and_distinct_whatever_its_name() -> None:
+    groups = ["nova", "no va", "no/va", "nö va", "x" * 300, "x" * 301]
+    names = [make(group) for group in groups for make in (topics.requeue_topic, topics.dead_letter_topic)]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) for name in names)
+    assert topics.requeue_topic("nova") == "nova.requeue"

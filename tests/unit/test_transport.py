@@ -1,0 +1,160 @@
+"""The policy that all drivers share: overflow, accounting, the end of a process."""
+
+import fcntl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from notifier_kafka import notifier, options, transport
+from notifier_kafka.errors import DeliveryFailed, DriverNotFound, OutboxFull
+
+
+@contextmanager
+def locked(log: Path) -> Iterator[None]:
+    """Hold the log's lock as another process in the middle of a write would."""
+    with Path(f"{log}-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make(log: Path, **overrides: object) -> transport.NotificationTransport:
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    for name, value in overrides.items():
+        conf.set_override(name, value, group="notifications")
+    return transport.get_notification_transport(conf, f"sqlite:///{log}?busy_timeout=0.1")
+
+
+def warm(bus: transport.NotificationTransport) -> notifier.Notifier:
+    sender = notifier.Notifier(bus, driver="messagingv2")
+    sender.prepare(wait=True).info({}, "warm.up", 0)
+    return sender
+
+
+def count(bus: transport.NotificationTransport) -> int:
+    return sum(span.stop - span.start for span in bus.driver.spans(["notifications.info"]))
+
+
+def test_a_full_outbox_stalls_one_call_for_its_timeout_and_drops_are_counted(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db", outbox_records=100, block_timeout=0.3)
+    sender = warm(bus)
+    slow_calls = 0
+    with locked(tmp_path / "bus.db"):
+        for number in range(1_000):
+            begin = time.monotonic()
+            sender.info({}, "e", number)
+            slow_calls += time.monotonic() - begin > 0.25
+    assert slow_calls == 1
+    assert bus.flush(30) == 0
+    lost = bus.accounts.counts()["lost.OutboxFull"]
+    assert count(bus) == 1 + 1_000 - lost
+    assert lost == 900
+    bus.cleanup()
+
+
+def test_a_call_waits_again_once_there_was_room(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db", outbox_records=10, block_timeout=30.0)
+    sender = warm(bus)
+    for number in range(1_000):
+        sender.info({}, "e", number)
+    assert bus.flush(30) == 0
+    assert count(bus) == 1_001
+    assert bus.accounts.counts() == {}
+    bus.cleanup()
+
+
+def test_raise_gives_the_caller_the_overflow(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db", outbox_records=5, on_full="raise")
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        for number in range(5):
+            sender.info({}, "e", number)
+        with pytest.raises(OutboxFull):
+            sender.info({}, "e", 5)
+    assert bus.flush(30) == 0
+    assert count(bus) == 6
+    bus.cleanup()
+
+
+def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db", outbox_records=5, on_full="drop_newest")
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        for number in range(5):
+            sender.info({}, "e", number)
+        with pytest.raises(OutboxFull):
+            sender.prepare(wait=True).info({}, "e", 5)
+    assert bus.flush(30) == 0
+    assert bus.accounts.counts() == {}
+    bus.cleanup()
+
+
+def test_flush_returns_in_time_with_what_is_left(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db")
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        sender.send_many({}, "info", [("e", 1)] * 7)
+        assert sender.flush(0.2) == 7
+    assert sender.flush(30) == 0
+    bus.cleanup()
+
+
+def test_retry_zero_gives_up_what_retry_for_ever_keeps(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db")
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        with pytest.raises(DeliveryFailed):
+            sender.prepare(retry=0, wait=True).info({}, "e", "given up")
+        sender.info({}, "e", "kept")
+    assert bus.flush(30) == 0
+    assert count(bus) == 2
+    bus.cleanup()
+
+
+def test_after_cleanup_publishing_says_so(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db")
+    sender = warm(bus)
+    bus.cleanup()
+    with pytest.raises(DeliveryFailed, match="cleaned up"):
+        sender.info({}, "e", 1)
+
+
+def test_an_unknown_scheme_names_the_installed_drivers() -> None:
+    with pytest.raises(DriverNotFound, match="did you mean sqlite"):
+        transport.get_notification_transport(cfg.ConfigOpts(), "sqlight://")
+
+
+def test_a_program_that_just_ends_delivers_what_it_sent(tmp_path: Path) -> None:
+    script = f"""
+from oslo_config import cfg
+from notifier_kafka import notifier, transport
+bus = transport.get_notification_transport(cfg.ConfigOpts(), "sqlite:///{tmp_path}/bus.db")
+notifier.Notifier(bus, driver="messagingv2").send_many({{}}, "info", [("e", n) for n in range(1000)])
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    bus = make(tmp_path / "bus.db")
+    assert count(bus) == 1_000
+    bus.cleanup()
+
+
+def test_a_program_that_ends_while_the_log_is_away_says_what_is_left(tmp_path: Path) -> None:
+    warm(made := make(tmp_path / "bus.db"))
+    made.cleanup()
+    script = f"""
+from oslo_config import cfg
+from notifier_kafka import notifier, options, transport
+conf = cfg.ConfigOpts()
+options.register(conf)
+conf.set_override("exit_timeout", 0.3, group="notifications")
+bus = transport.get_notification_transport(conf, "sqlite:///{tmp_path}/bus.db?busy_timeout=0.1")
+notifier.Notifier(bus, driver="messagingv2").send_many({{}}, "info", [("e", n) for n in range(7)])
+"""
+    with locked(tmp_path / "bus.db"):
+        ended = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert "7 notifications were not delivered within exit_timeout" in ended.stderr

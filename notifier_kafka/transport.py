@@ -89,7 +89,7 @@ class NotificationTransport:
     def cleanup(self) -> None:
         """Flush within ``[notifications] exit_timeout`` and release everything."""
         self._closed = True
-        _open_transports.discard(self)
+        atexit.unregister(self.cleanup)
         left = self.flush(self._settings.exit_timeout)
         if left:
             LOG.error("%d notifications were not delivered within exit_timeout and are given up", left)
@@ -106,7 +106,10 @@ class NotificationTransport:
             if retry not in self._publishers:
                 limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes, retry)
                 self._publishers[retry] = self.driver.publisher(self._on_failure, limits)
-                _open_transports.add(self)
+                # Without this a short program would exit with its notifications still in memory.
+                # Now rather than at import: exit handlers run last in, first out, and the
+                # driver's own (which close its files) must come after this one.
+                atexit.register(self.cleanup)
             return self._publishers[retry]
 
     def _on_failure(self, record: Record, error: MessagingException) -> None:
@@ -135,13 +138,3 @@ class NotificationTransport:
             raise full
         else:
             self.accounts.lose("OutboxFull", str(full))
-
-
-_open_transports: set[NotificationTransport] = set()
-
-
-@atexit.register
-def _flush_open_transports() -> None:
-    # Without this a short program would exit with its notifications still in memory.
-    for transport in list(_open_transports):
-        transport.cleanup()

@@ -1,5 +1,7 @@
 """The public names of the package are exactly these; a program may rely on each."""
 
+import inspect
+
 import notifier_kafka
 
 # A program that says `import notifier_kafka as oslo_messaging` finds these where they were.
@@ -31,22 +33,49 @@ OSLO_MESSAGING = {
     "set_transport_defaults",
 }
 
+# Reached there as oslo_messaging.conffixture.ConfFixture, oslo_messaging.notify.middleware and so on.
+OSLO_MODULES = {"conffixture", "exceptions", "notify"}
+
 ADDED = {
+    "CommitRefused",
     "ConfFixture",
     "ConfigurationError",
+    "DecodeError",
     "DeliveryFailed",
     "DriverNotFound",
     "EncodeError",
+    "GroupBusy",
+    "LogUnusable",
+    "Notification",
+    "NotificationTransport",
     "OutboxFull",
+    "Receipt",
     "RequestNotifier",
+    "TopicNotFound",
+    "TransportUnavailable",
+    "__version__",
 }
 
 
 def test_public_names_are_exact() -> None:
-    assert set(notifier_kafka.__all__) == OSLO_MESSAGING | ADDED
+    assert set(notifier_kafka.__all__) == OSLO_MESSAGING | OSLO_MODULES | ADDED
 
 
 def test_every_public_name_is_there() -> None:
     missing = {name for name in notifier_kafka.__all__ if not hasattr(notifier_kafka, name)}
 
     assert missing == set()
+
+
+def test_no_name_is_public_by_accident() -> None:
+    # Submodules appear in the package's namespace once they are imported; nothing else may.
+    found = {name for name, value in vars(notifier_kafka).items() if not inspect.ismodule(value)}
+
+    assert {name for name in found if not name.startswith("_")} <= OSLO_MESSAGING | ADDED
+
+
+def test_names_of_oslo_messaging_that_are_aliases_are_the_same_class() -> None:
+    # An except clause written for either name must catch both.
+    assert notifier_kafka.MessageDeliveryFailure is notifier_kafka.DeliveryFailed
+    assert notifier_kafka.exceptions.MessageDeliveryFailure is notifier_kafka.DeliveryFailed
+    assert notifier_kafka.conffixture.ConfFixture is notifier_kafka.ConfFixture

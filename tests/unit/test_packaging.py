@@ -210,7 +210,7 @@ def test_channel_that_does_not_load_is_named(installed: Installed, tmp_path: pat
     conf = _configure(tmp_path, "[DEFAULT]\ntransport_url = stranger://\n[notifications]\ndriver = lame\n")
     done = installed.run(installed.python, "-c", PUBLISH, conf, cwd=tmp_path)
 
-    assert "lame: stranger:NoSuchChannel of stranger does not load" in done.stdout + done.stderr
+    assert "lame: stranger:NoSuchChannel" in done.stdout + done.stderr
 
 
 def test_driver_whose_client_is_missing_says_what_to_install(

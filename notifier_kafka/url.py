@@ -17,7 +17,7 @@ from notifier_kafka.errors import InvalidTransportURL
 
 MASK = "***"
 
-_BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|$)")
+_BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|/?$)")
 _ENCODE = "in a name, password or path, write / ? # @ , : and [ ] as %2F %3F %23 %40 %2C %3A %5B %5D"
 
 

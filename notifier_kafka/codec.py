@@ -77,6 +77,8 @@ class Codec:
 
     def _write(self, notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
         priority = _PRIORITY_HEADERS[notification.priority]
+        if type(notification.context) is not dict:
+            raise TypeError("to be converted")
         if form == "cloudevents-binary":
             return Encoded(dumps(notification.payload), cloudevents.headers(notification, key, dumps))
         if form == "cloudevents-structured":
@@ -123,7 +125,7 @@ def _members(notification: Notification) -> dict[str, Any]:
         "priority": priority,
         "payload": payload,
         "timestamp": timestamp,
-        "_context": context or {},
+        "_context": context,
     }
 
 
@@ -140,7 +142,7 @@ def _headers(content_type: Header, priority: Header, notification: Notification)
 
 def _converted(notification: Notification) -> Notification:
     """Bring every member to primitives; raises ``EncodeError`` for the one that has no form."""
-    if notification.priority not in _PRIORITY_HEADERS:
+    if notification.priority not in list(_PRIORITY_HEADERS):
         raise EncodeError(f"priority: not one of {', '.join(_PRIORITY_HEADERS)}")
     texts = {name: primitives.convert(getattr(notification, name), name) for name in _TEXTS}
     for name, text in texts.items():

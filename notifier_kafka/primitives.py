@@ -97,8 +97,8 @@ _COPIES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
     (int, int.__int__),
     (float, float.__float__),
-    (list, list.copy),
-    (tuple, lambda value: [*tuple.__iter__(value)]),
+    (list, list),
+    (tuple, list),
 )
 
 

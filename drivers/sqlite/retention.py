@@ -1,0 +1,91 @@
+"""Deleting what is too old or too much, a bounded step at a time."""
+
+import math
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from notifier_kafka.driver import Partition
+
+from . import catalog, rows
+from .catalog import Head
+from .logfile import LogFile
+
+STEP_RECORDS = 8_192
+"""At most so many in one transaction. More than a batch, or publishers would outrun it."""
+
+_INTERVAL = 5.0
+
+# The partitions that hold something, with the time of their oldest record, oldest first.
+_OLDEST = """
+SELECT t.name, p.number, p.id, p.first, p.next, r.stamp
+FROM partitions p JOIN topics t ON t.id = p.topic_id JOIN records r ON r.id = (p.id << 40) + p.first
+WHERE p.first < p.next ORDER BY r.stamp
+"""
+
+
+class Bounds(NamedTuple):
+    """Seconds and bytes that are kept; 0 is without end."""
+
+    seconds: float
+    bytes: int
+
+
+class Retention:
+    """Runs now and then, beside publishing."""
+
+    def __init__(self, log: LogFile, bounds: Callable[[], Bounds]) -> None:
+        self._log = log
+        self._bounds = bounds
+        self._due = 0.0
+
+    def step(self) -> int:
+        """Delete some records if it is time to; return how many."""
+        bounds = self._bounds()
+        if not any(bounds) or time.monotonic() < self._due:
+            return 0
+        with self._log.writing() as connection:
+            deleted = _trim_old(connection, bounds.seconds) if bounds.seconds else 0
+            if bounds.bytes:
+                deleted += _trim_much(connection, bounds.bytes)
+        self._due = 0.0 if deleted else time.monotonic() + _INTERVAL
+        return deleted
+
+
+def _oldest(connection: sqlite3.Connection) -> list[Head]:
+    found = connection.execute(_OLDEST).fetchall()
+    return [Head(Partition(topic, number), *rest) for topic, number, *rest in found]
+
+
+def _trim_old(connection: sqlite3.Connection, seconds: float) -> int:
+    limit = time.time() - seconds
+    deleted = 0
+    for one in _oldest(connection):
+        if one.stamp >= limit * rows.MICROSECONDS or deleted >= STEP_RECORDS:
+            break
+        stop = min(catalog.offset_at(connection, one, limit), one.first + STEP_RECORDS - deleted)
+        catalog.trim(connection, one, stop)
+        deleted += stop - one.first
+    return deleted
+
+
+def _trim_much(connection: sqlite3.Connection, most: int) -> int:
+    used = _bytes_used(connection)
+    partitions = _oldest(connection)
+    held = sum(one.next - one.first for one in partitions)
+    if used <= most or not held:
+        return 0
+    oldest = partitions[0]
+    surplus = math.ceil((used - most) * held / used)
+    stop = min(oldest.first + min(surplus, STEP_RECORDS), oldest.next)
+    catalog.trim(connection, oldest, stop)
+    return stop - oldest.first
+
+
+def _bytes_used(connection: sqlite3.Connection) -> int:
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)

@@ -1,0 +1,145 @@
+"""How records lie in the table: ids, headers, and many rows in one step.
+
+``sqlite3`` gives up the interpreter lock around every step of a statement. Beside a
+thread that is busy in Python each step then costs a switch interval, 5 ms, so that row by
+row 200 a second go in or out. Here one step carries hundreds of rows: with an INSERT of
+many rows, and with a SELECT that concatenates them into one.
+"""
+
+import sqlite3
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from notifier_kafka.driver import Delivery, Headers, Partition, Record
+
+OFFSET_BITS = 40
+OFFSET_MASK = (1 << OFFSET_BITS) - 1
+
+MICROSECONDS = 1_000_000
+
+Row = tuple[int, int, bytes | None, bytes | None, bytes | None]
+"""id, stamp, key, value, packed headers: a row of the table records."""
+
+_COLUMNS = 5
+# SQLite takes 32,766 variables in a statement. Powers of two, so that any number of rows
+# needs few statements and few distinct ones stay prepared.
+_MOST_ROWS = 4096
+_HEADER = struct.Struct("<HI")
+
+_FRAME_ROWS = 1_000
+_FRAME_BYTES = 4 * 1024 * 1024
+
+# The scan is in the order of ids, and so is each concatenation. Through TEXT, since
+# group_concat works on text: bytes stay what they are in a UTF-8 database.
+_SELECT = """
+SELECT group_concat(id), group_concat(stamp),
+    group_concat(ifnull(length(key), -1)), CAST(group_concat(CAST(key AS TEXT), '') AS BLOB),
+    group_concat(ifnull(length(value), -1)), CAST(group_concat(CAST(value AS TEXT), '') AS BLOB),
+    group_concat(ifnull(length(headers), -1)), CAST(group_concat(CAST(headers AS TEXT), '') AS BLOB)
+FROM (
+    SELECT id, stamp, key, value, headers FROM records
+    WHERE id >= ? AND id < ? ORDER BY id LIMIT ?
+)
+"""
+
+
+def first_id(partition_id: int, offset: int = 0) -> int:
+    """Return the id of the record at an offset."""
+    return partition_id << OFFSET_BITS | offset
+
+
+def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Insert rows, many in one statement."""
+    done = 0
+    while left := len(rows) - done:
+        count = min(1 << left.bit_length() - 1, _MOST_ROWS)
+        marks = ",".join(["(?,?,?,?,?)"] * count)
+        values = list(chain.from_iterable(rows[done : done + count]))
+        connection.execute(f"INSERT INTO records VALUES {marks}", values)  # noqa: S608
+        done += count
+
+
+class Reader:
+    """Reads rows in frames whose size follows that of the records."""
+
+    def __init__(self) -> None:
+        self._rows = 32
+
+    def frame(self, connection: sqlite3.Connection, start: int, stop: int, limit: int) -> list[Row]:
+        """Fetch some rows, from ``start`` on: at least one if there is one, at most ``limit``."""
+        while True:
+            count = min(limit, self._rows)
+            try:
+                found = connection.execute(_SELECT, (start, stop, count)).fetchone()
+            except sqlite3.DataError:
+                # Too big for one value of SQLite's; a single row never is.
+                if count == 1:
+                    raise
+                self._rows = 1
+                continue
+            return self._split(found) if found[0] is not None else []
+
+    def _split(self, found: Sequence[str | bytes]) -> list[Row]:
+        ids, stamps, *columns = found
+        size = sum(len(column or b"") for column in columns[1::2])
+        rows = list(
+            zip(
+                _integers(ids),
+                _integers(stamps),
+                *(_cut(lengths, blob) for lengths, blob in zip(columns[::2], columns[1::2], strict=True)),
+                strict=True,
+            )
+        )
+        fitting = max(1, _FRAME_BYTES * len(rows) // max(size, 1))
+        self._rows = min(fitting, self._rows * 4, _FRAME_ROWS)
+        return rows
+
+
+def deliveries(rows: Sequence[Row], partition: Partition) -> list[Delivery]:
+    """Turn rows of one partition into what crosses the contract."""
+    topic = partition.topic
+    return [
+        Delivery(
+            Record(topic, value, key, unpack_headers(headers) if headers else ()),
+            partition,
+            row_id & OFFSET_MASK,
+            stamp / MICROSECONDS,
+        )
+        for row_id, stamp, key, value, headers in rows
+    ]
+
+
+def pack_headers(headers: Headers) -> bytes:
+    """Put headers into one value: for each the two lengths, the name, the content."""
+    parts: list[bytes] = []
+    for name, content in headers:
+        encoded = name.encode()
+        parts += (_HEADER.pack(len(encoded), len(content)), encoded, content)
+    return b"".join(parts)
+
+
+def unpack_headers(packed: bytes) -> Headers:
+    """Undo ``pack_headers``."""
+    headers = []
+    at = 0
+    while at < len(packed):
+        name_length, length = _HEADER.unpack_from(packed, at)
+        name_end = at + _HEADER.size + name_length
+        at, name = name_end + length, packed[at + _HEADER.size : name_end].decode()
+        headers.append((name, packed[name_end:at]))
+    return tuple(headers)
+
+
+def _integers(text: str | bytes) -> Iterator[int]:
+    return map(int, text.split(","))  # type: ignore[arg-type]
+
+
+def _cut(lengths: str | bytes, joined: bytes | str | None) -> Iterator[bytes | None]:
+    at = 0
+    for length in _integers(lengths):
+        if length < 0:
+            yield None
+        else:
+            yield joined[at : at + length]  # type: ignore[index, misc]
+            at += length

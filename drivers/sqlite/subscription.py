@@ -1,0 +1,226 @@
+"""Reading as a member of a group."""
+
+import logging
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+
+from notifier_kafka.driver import Delivery, Positions
+from notifier_kafka.errors import CommitRefused, MessagingException
+
+from . import rows
+from .logfile import LogFile, TurnMissed
+from .membership import Claim, Membership, Terms
+
+LOG = logging.getLogger(__name__)
+
+# Other processes' writes are noticed by looking; those of this one wake the waiting up.
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.02
+# Somebody who never waits would never get a turn beside busy writers.
+_SHORTEST_TURN = 0.02
+
+
+class LogSubscription:
+    """A ``Subscription``. A thread renews its lease; it reads and claims in ``poll`` only."""
+
+    _claims: list[Claim]
+    _joined: bool
+    _locked_since: float
+    _stop_renewing: threading.Event
+
+    def __init__(self, log: LogFile, terms: Terms, patience: float) -> None:
+        self._log = log
+        self._terms = terms
+        self._patience = patience
+        self._start_afresh()
+        self._closed = False
+        _SUBSCRIPTIONS.add(self)
+
+    def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        deadline = time.monotonic() + timeout
+        with self._busy:
+            if self._closed:
+                return ()
+            try:
+                found = self._poll(limit, deadline)
+            except TurnMissed:
+                # The caller has little time; only a log that stays locked is news.
+                self._locked_since = self._locked_since or time.monotonic()
+                if time.monotonic() - self._locked_since >= self._patience:
+                    raise
+                return ()
+            self._locked_since = 0.0
+            return found
+
+    def commit(self, positions: Positions) -> None:
+        if not positions:
+            return
+        with self._busy:
+            ids = {claim.partition: claim.id for claim in self._claims}
+            lost = {partition for partition in positions if partition not in ids}
+            if not lost and not self._closed:
+                wanted = {ids[partition]: offset for partition, offset in positions.items()}
+                with self._log.writing() as connection:
+                    refused = self._membership.commit(connection, wanted)
+                lost = {partition for partition in positions if ids[partition] in refused}
+            elif self._closed:
+                lost = set(positions)
+        if lost:
+            names = ", ".join(f"{topic}[{number}]" for topic, number in sorted(lost))
+            raise CommitRefused(
+                f"log {self._log.path}: {names} went to another member of group "
+                f"{self._terms.group}; poll to learn what is owned now",
+                frozenset((partition.topic, partition.number) for partition in lost),
+            )
+
+    def seek(self, positions: Positions) -> None:
+        with self._busy:
+            for claim in self._claims:
+                if claim.partition in positions:
+                    self._next[claim.id] = max(0, positions[claim.partition])
+
+    def close(self) -> None:
+        self._closed = True
+        self._stop_renewing.set()
+        with self._busy:
+            if not self._joined:
+                return
+            self._joined = False
+            self._claims = []
+            with self._log.writing() as connection:
+                self._membership.leave(connection)
+
+    def renew(self) -> None:
+        """Prolong the lease, from the thread that does so."""
+        try:
+            with self._log.writing(give_up=self._stop_renewing.is_set) as connection:
+                self._membership.renew(connection)
+        except MessagingException as error:
+            if not self._closed:
+                LOG.warning("The lease of a member of group %s is not renewed: %s", self._terms.group, error)
+
+    def start_afresh(self) -> None:
+        """Become a new member, in a forked child: the parent goes on as the old one."""
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        # Reentrant: a signal handler may close what its thread is polling.
+        self._busy = threading.RLock()
+        self._membership = Membership(self._terms)
+        self._joined = False
+        self._claims = []
+        self._next: dict[int, int] = {}
+        self._reader = rows.Reader()
+        self._look_at = 0.0
+        self._locked_since = 0.0
+        self._stop_renewing = threading.Event()
+
+    def _poll(self, limit: int, deadline: float) -> Sequence[Delivery]:
+        with self._log.reading(max(_SHORTEST_TURN, deadline - time.monotonic())) as connection:
+            while True:
+                version = _data_version(connection)
+                self._settle_claims(connection, deadline)
+                if found := self._fetch(connection, limit):
+                    return found
+                if not self._await_change(connection, version, deadline):
+                    return ()
+
+    def _settle_claims(self, connection: sqlite3.Connection, deadline: float) -> None:
+        """Trade partitions with the other members, when there is a reason to."""
+        now = time.monotonic()
+        due = now >= self._look_at
+        if self._joined and self._membership.is_current(connection):
+            if not due:
+                return
+            self._look_at = now + self._terms.session / 4
+            if not self._membership.sees_dead(connection):
+                return
+        turn = max(_SHORTEST_TURN, deadline - now)
+        with self._log.writing(turn, lambda: self._closed) as writer:
+            claims = self._membership.rebalance(writer)
+        held = {claim.id for claim in self._claims}
+        self._next = {
+            claim.id: self._next[claim.id] if claim.id in held else claim.position for claim in claims
+        }
+        self._claims = claims
+        if not self._joined:
+            self._joined = True
+            _renew_in_background(self, self._stop_renewing, self._terms.session / 3)
+
+    def _fetch(self, connection: sqlite3.Connection, limit: int) -> list[Delivery]:
+        found: list[Delivery] = []
+        for claim in self._claims:
+            if len(found) >= limit:
+                break
+            position = self._next[claim.id]
+            frame = self._reader.frame(
+                connection,
+                rows.first_id(claim.id, position),
+                rows.first_id(claim.id + 1),
+                limit - len(found),
+            )
+            if frame:
+                self._advance(claim, position, frame)
+                found += rows.deliveries(frame, claim.partition)
+        # The next poll begins with another partition, so that none starves.
+        self._claims = self._claims[1:] + self._claims[:1]
+        return found
+
+    def _advance(self, claim: Claim, position: int, frame: Sequence[rows.Row]) -> None:
+        first, last = frame[0][0] & rows.OFFSET_MASK, frame[-1][0] & rows.OFFSET_MASK
+        if first > position:
+            LOG.warning(
+                "Group %s lost %d records of %s[%d]: they were deleted before they were read",
+                self._terms.group,
+                first - position,
+                *claim.partition,
+            )
+        self._next[claim.id] = last + 1
+
+    def _await_change(self, connection: sqlite3.Connection, version: int, deadline: float) -> bool:
+        """Wait until the log changed or it is time to look; False at the deadline."""
+        pause = _FIRST_PAUSE
+        while not self._closed:
+            now = time.monotonic()
+            if now >= deadline:
+                return False
+            if now >= self._look_at or _data_version(connection) != version:
+                return True
+            with self._log.changed:
+                self._log.changed.wait(min(pause, deadline - now))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        return False
+
+
+def _data_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _renew_in_background(subscription: LogSubscription, stop: threading.Event, interval: float) -> None:
+    # Only a weak reference: a subscription that is dropped unclosed must not live on.
+    reference = weakref.ref(subscription)
+
+    def run() -> None:
+        while not stop.wait(interval):
+            living = reference()
+            if living is None:
+                return
+            living.renew()
+            del living
+
+    threading.Thread(target=run, name="notifier-kafka-lease", daemon=True).start()
+
+
+_SUBSCRIPTIONS: "weakref.WeakSet[LogSubscription]" = weakref.WeakSet()
+
+
+def _start_all_afresh() -> None:
+    for subscription in list(_SUBSCRIPTIONS):
+        subscription.start_afresh()
+
+
+os.register_at_fork(after_in_child=_start_all_afresh)

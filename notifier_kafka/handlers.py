@@ -126,6 +126,6 @@ def _members(record: logging.LogRecord) -> dict[str, Any]:
 
 def _exception_text(record: logging.LogRecord) -> str | None:
     # A traceback object has no form on the wire.
-    if record.exc_info and record.exc_info[0] is not None:
-        return logging.Formatter().formatException(record.exc_info)
-    return record.exc_text
+    if not record.exc_info:
+        return record.exc_text
+    return None if record.exc_info[0] is None else logging.Formatter().formatException(record.exc_info)

@@ -130,9 +130,7 @@ def test_topics_and_serializer_are_those_given(
     ]
 
 
-def test_without_a_serializer_the_notifier_has_none_of_its_own(
-    conf: cfg.ConfigOpts, logger: logging.Logger
-) -> None:
+def test_the_serializer_is_made_from_the_class_given(conf: cfg.ConfigOpts, logger: logging.Logger) -> None:
     seen: list[Any] = []
 
     class Recording(NoOpSerializer):
@@ -149,6 +147,7 @@ def test_a_channel_that_logs_does_not_recurse(
     conf: cfg.ConfigOpts, logger: logging.Logger, caplog: pytest.LogCaptureFixture
 ) -> None:
     attach(handlers.LoggingNotificationHandler, conf, "sqlite://", driver="log")
+    caplog.clear()
     logger.error("text")
     assert [record.name for record in caplog.records] == [
         "service.module",

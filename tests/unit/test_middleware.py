@@ -53,7 +53,7 @@ def call(app: Any, **environ: Any) -> tuple[str, list[tuple[str, str]], bytes]:
 
     util.setup_testing_defaults(environ)
     environ.setdefault("QUERY_STRING", "")
-    body = validate.validator(app)(environ, start_response)
+    body: Any = validate.validator(app)(environ, start_response)
     try:
         content = b"".join(body)
     finally:
@@ -232,7 +232,7 @@ def test_a_body_is_closed_once_however_much_of_it_is_taken(make: Make, taken: in
 
 
 def test_an_application_may_change_its_mind_and_use_write(make: Make) -> None:
-    written = []
+    written: list[bytes] = []
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [])

@@ -1,11 +1,10 @@
 """The policy that all drivers share: overflow, accounting, the end of a process."""
 
-import fcntl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,7 @@ from oslo_config import cfg
 from notifier_kafka import notifier, options, transport
 from notifier_kafka.errors import DeliveryFailed, DriverNotFound, OutboxFull
 
-
-@contextmanager
-def locked(log: Path) -> Iterator[None]:
-    """Hold the log's lock as another process in the middle of a write would."""
-    with Path(f"{log}-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+Locked = Callable[[Path], AbstractContextManager[None]]
 
 
 def make(log: Path, **overrides: object) -> transport.NotificationTransport:
@@ -41,7 +34,9 @@ def count(bus: transport.NotificationTransport) -> int:
     return sum(span.stop - span.start for span in bus.driver.spans(["notifications.info"]))
 
 
-def test_a_full_outbox_stalls_one_call_for_its_timeout_and_drops_are_counted(tmp_path: Path) -> None:
+def test_a_full_outbox_stalls_one_call_for_its_timeout_and_drops_are_counted(
+    tmp_path: Path, locked: Locked
+) -> None:
     bus = make(tmp_path / "bus.db", outbox_records=100, block_timeout=0.3)
     sender = warm(bus)
     slow_calls = 0
@@ -69,7 +64,7 @@ def test_a_call_waits_again_once_there_was_room(tmp_path: Path) -> None:
     bus.cleanup()
 
 
-def test_raise_gives_the_caller_the_overflow(tmp_path: Path) -> None:
+def test_raise_gives_the_caller_the_overflow(tmp_path: Path, locked: Locked) -> None:
     bus = make(tmp_path / "bus.db", outbox_records=5, on_full="raise")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -82,7 +77,7 @@ def test_raise_gives_the_caller_the_overflow(tmp_path: Path) -> None:
     bus.cleanup()
 
 
-def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path) -> None:
+def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path, locked: Locked) -> None:
     bus = make(tmp_path / "bus.db", outbox_records=5, on_full="drop_newest")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -95,7 +90,7 @@ def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path)
     bus.cleanup()
 
 
-def test_flush_returns_in_time_with_what_is_left(tmp_path: Path) -> None:
+def test_flush_returns_in_time_with_what_is_left(tmp_path: Path, locked: Locked) -> None:
     bus = make(tmp_path / "bus.db")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -105,7 +100,7 @@ def test_flush_returns_in_time_with_what_is_left(tmp_path: Path) -> None:
     bus.cleanup()
 
 
-def test_retry_zero_gives_up_what_retry_for_ever_keeps(tmp_path: Path) -> None:
+def test_retry_zero_gives_up_what_retry_for_ever_keeps(tmp_path: Path, locked: Locked) -> None:
     bus = make(tmp_path / "bus.db")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -143,7 +138,7 @@ notifier.Notifier(bus, driver="messagingv2").send_many({{}}, "info", [("e", n) f
     bus.cleanup()
 
 
-def test_a_program_that_ends_while_the_log_is_away_says_what_is_left(tmp_path: Path) -> None:
+def test_a_program_that_ends_while_the_log_is_away_says_what_is_left(tmp_path: Path, locked: Locked) -> None:
     warm(made := make(tmp_path / "bus.db"))
     made.cleanup()
     script = f"""

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import machinery, metadata
 from typing import Any
 
 from oslo_config import cfg
@@ -24,6 +24,7 @@ from notifier_kafka.errors import CommitRefused, MessagingException, TransportUn
 from notifier_kafka.url import TransportURL
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CODE = tuple(machinery.all_suffixes())
 IO_EVENTS = (
     "socket.bind",
     "socket.connect",
@@ -126,10 +127,11 @@ class Watch:
 
 
 def _is_import(path: object, mode: str | None, flags: int) -> bool:
-    # Reading what lies beside the code is how importing works.
+    # Reading code, and what is installed beside it, is how importing works.
     writes = bool(flags & WRITES) if mode is None else bool(set(mode) & set("wax+"))
-    roots = (sys.prefix, sys.base_prefix, *(entry for entry in sys.path if entry))
-    return not writes and isinstance(path, str) and os.path.realpath(path).startswith(roots)
+    if writes or not isinstance(path, str):
+        return False
+    return path.endswith(CODE) or os.path.realpath(path).startswith((sys.prefix, sys.base_prefix))
 
 
 def _watch(url: str, config_files: Sequence[str]) -> None:

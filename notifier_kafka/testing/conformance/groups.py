@@ -18,9 +18,10 @@ class Groups(Base):
         topic = rig.topic()
         rig.publish(child.numbered(topic, 60))
         one, other = rig.join(topic, rig.name()), rig.join(topic, rig.name())
-        rig.gather(60, one)
-        rig.gather(60, other)
+        rig.gather(120, one, other)
+        rig.linger(one, other)
         assert values(one.deliveries) == values(other.deliveries)
+        assert len(one.deliveries) == 60
 
     def test_clause_6_a_commit_moves_no_other_group(self, rig: Rig) -> None:
         topic = rig.topic()

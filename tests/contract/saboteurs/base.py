@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from notifier_kafka_drivers.sqlite.driver import SqliteDriver
-
 from notifier_kafka.driver import Limits, OnFailure, Publisher, Start, Subscription
+from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 
 
 class Wrapped:

@@ -26,7 +26,7 @@ _NOBODY = "about:blank"
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)")
 
 Dumps = Callable[[Any], bytes]
-Parse = Callable[[str], Any]
+Parse = Callable[[bytes], Any]
 
 
 def headers(notification: Notification, key: bytes | None, dumps: Dumps) -> Headers:
@@ -113,7 +113,7 @@ def _from_attributes(found: dict[str, Any], payload: Any, parse: Parse) -> dict[
         "priority": found.get("priority", "INFO"),
         "timestamp": _naive(found.get("time")),
         "payload": payload,
-        "_context": parse(context) if isinstance(context, str) else None,
+        "_context": parse(context.encode()) if isinstance(context, str) else None,
     }
 
 

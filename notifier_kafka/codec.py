@@ -27,6 +27,9 @@ VERSION_MEMBER = "oslo.version"
 MESSAGE_MEMBER = "oslo.message"
 VERSION = "2.0"
 
+MAX_READ_DEPTH = 500
+"""Levels of JSON that are read: more than are written, less than Python's stack bears."""
+
 _ENVELOPE_START = f'{{"{VERSION_MEMBER}": "{VERSION}", "{MESSAGE_MEMBER}": '.encode()
 _JSON = ("content-type", b"application/json")
 _STRUCTURED = ("content-type", cloudevents.STRUCTURED_TYPE)
@@ -60,20 +63,47 @@ class Codec:
 
     def decode(self, record: Record) -> Notification:
         """Return the notification in a record of any form, or raise ``DecodeError``."""
-        value, headers = record.value, record.headers
-        if not value:
-            raise DecodeError("a tombstone" if value is None else "an empty value")
+        if not record.value:
+            raise DecodeError("a tombstone" if record.value is None else "an empty value")
+        try:
+            return _notification(self._read(record.value, record.headers))
+        except DecodeError:
+            raise
+        except UnicodeError:
+            raise DecodeError("no Unicode text") from None
+        except (ValueError, RecursionError):
+            raise DecodeError("no JSON") from None
+
+    def _read(self, value: bytes, headers: Headers) -> dict[str, Any]:
+        """Return an object with the members of the flat form, whichever form it came in."""
         form = cloudevents.form_of(headers)
         if form is None and value.startswith(_ENVELOPE_START):
-            return _notification(self._open(self._parse(value, self._skim)))
-        found = self._parse(value, self._loads)
+            return self._open(self._skim(value))
+        found = self._parse(value)
         if form == "binary":
-            return _notification(cloudevents.from_binary(headers, found, self._parse_text))
-        if not isinstance(found, dict):
+            return cloudevents.from_binary(headers, found, self._parse)
+        if type(found) is not dict:
             raise DecodeError("the value is no JSON object")
         if form == "structured" or (MESSAGE_MEMBER not in found and cloudevents.is_structured(found)):
-            return _notification(cloudevents.from_structured(found, self._parse_text))
-        return _notification(self._open(found) if VERSION_MEMBER in found else found)
+            return cloudevents.from_structured(found, self._parse)
+        return self._open(found) if VERSION_MEMBER in found else found
+
+    def _open(self, envelope: dict[str, Any]) -> dict[str, Any]:
+        if envelope[VERSION_MEMBER] != VERSION:
+            raise DecodeError(f"the envelope's version is not {VERSION}")
+        message = envelope.get(MESSAGE_MEMBER)
+        if type(message) is not str:
+            raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no text")
+        found = self._parse(message.encode())
+        if type(found) is not dict:
+            raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no JSON object")
+        return found
+
+    def _parse(self, data: bytes) -> Any:
+        value = self._loads(data)
+        if json_library.exceeds(data, MAX_READ_DEPTH):
+            raise DecodeError(f"nested beyond {MAX_READ_DEPTH} levels")
+        return value
 
     def _write(self, notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
         priority = _PRIORITY_HEADERS[notification.priority]
@@ -88,32 +118,6 @@ class Codec:
         if form == "envelope":
             value = _ENVELOPE_START + self._quote(value.decode()) + b"}"
         return Encoded(value, _headers(_JSON, priority, notification))
-
-    def _open(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        if envelope[VERSION_MEMBER] != VERSION:
-            raise DecodeError(f"the envelope's version is not {VERSION}")
-        message = envelope.get(MESSAGE_MEMBER)
-        if not isinstance(message, str):
-            raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no text")
-        found = self._parse_text(message)
-        if not isinstance(found, dict):
-            raise DecodeError(f"the envelope's {MESSAGE_MEMBER} is no JSON object")
-        return found
-
-    def _parse_text(self, text: str) -> Any:
-        return self._parse(text.encode(), self._loads)
-
-    def _parse(self, data: bytes, loads: Callable[[bytes], Any]) -> Any:
-        try:
-            value = loads(data)
-        except UnicodeError:
-            raise DecodeError("no Unicode text") from None
-        except (ValueError, RecursionError):
-            raise DecodeError("no JSON") from None
-        # One level more than a payload may have: the object that it is a member of.
-        if json_library.exceeds(data, primitives.MAX_DEPTH + 1):
-            raise DecodeError(f"nested beyond {primitives.MAX_DEPTH} levels")
-        return value
 
 
 def _members(notification: Notification) -> dict[str, Any]:
@@ -159,9 +163,8 @@ def _notification(found: dict[str, Any]) -> Notification:
     get = found.get
     message_id, publisher_id, event_type = get("message_id"), get("publisher_id"), get("event_type")
     timestamp, context = get("timestamp"), get("_context")
-    for text in (message_id, publisher_id, event_type, timestamp):
-        if text is not None and type(text) is not str:
-            raise DecodeError("the message id, publisher, event type or timestamp is no text")
+    if not type(message_id) is type(publisher_id) is type(event_type) is type(timestamp) is str:
+        _check_texts(message_id, publisher_id, event_type, timestamp)
     if context is None:
         context = {}
     elif type(context) is not dict:
@@ -169,6 +172,11 @@ def _notification(found: dict[str, Any]) -> Notification:
     return Notification(
         message_id, publisher_id, event_type, _priority(get("priority")), get("payload"), timestamp, context
     )
+
+
+def _check_texts(*found: Any) -> None:
+    if not all(text is None or isinstance(text, str) for text in found):
+        raise DecodeError("the message id, publisher, event type or timestamp is no text")
 
 
 def _priority(found: Any) -> str:

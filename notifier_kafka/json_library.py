@@ -119,9 +119,7 @@ def _orjson() -> JsonLibrary:
 
     def loads(data: bytes) -> Any:
         # orjson makes a float of an integer beyond 64 bits: negative ones have 19 digits.
-        if _NINETEEN_DIGITS in data.translate(_AS_ZEROS):
-            return _standard_loads(data)
-        return skim(data)
+        return _standard_loads(data) if _NINETEEN_DIGITS in data.translate(_AS_ZEROS) else skim(data)
 
     return JsonLibrary("orjson", dumps, write, loads, skim)
 

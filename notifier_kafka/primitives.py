@@ -5,7 +5,7 @@ datetime                            ISO 8601 with microseconds; an aware one kee
 date                                ISO 8601
 set, frozenset, tuple, namedtuple,  array
 other sized collections
-other mappings, dataclass           object
+whatever has items(), dataclass     object
 bytes, bytearray                    text, when they are UTF-8
 Decimal, UUID, IP addresses         text
 enum member                         its value
@@ -26,14 +26,14 @@ import enum
 import json
 import math
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from notifier_kafka.errors import EncodeError
 
 MAX_DEPTH = 200
 """Levels of objects and arrays in a payload: far more than people nest, and less than
-any reader's limit or what Python's own stack bears."""
+what readers and Python's own stack bear."""
 
 _SHOWN_STEPS = 8
 _SHOWN_KEY = 40
@@ -76,7 +76,7 @@ def simplify(value: Any) -> Any:
         raise TypeError
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
+    if callable(getattr(value, "items", None)):
         return dict(value.items())
     if isinstance(value, Collection):
         return list(value)

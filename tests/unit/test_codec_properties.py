@@ -169,8 +169,24 @@ def test_any_bytes(value: bytes | None, headers: Any) -> None:
 
 
 NAMES = st.sampled_from(
-    "oslo.version oslo.message message_id publisher_id event_type priority payload timestamp _context "
-    "specversion type source id time data context".split()
+    [
+        "oslo.version",
+        "oslo.message",
+        "message_id",
+        "publisher_id",
+        "event_type",
+        "priority",
+        "payload",
+        "timestamp",
+        "_context",
+        "specversion",
+        "type",
+        "source",
+        "id",
+        "time",
+        "data",
+        "context",
+    ]
 )
 LIKELY = st.sampled_from(
     ["2.0", "1.0", "INFO", "info", '{"priority": "INFO", "payload": 1e3}', "{", "[]", {}]
@@ -213,13 +229,15 @@ def test_any_payload_text(tokens: str) -> None:
 
 @FEW
 @given(
-    levels=st.integers(1, 1100), innermost=st.sampled_from(["", "1", '"[["', "{}"]), width=st.integers(1, 3)
+    levels=st.integers(1, 100) | st.integers(480, 520) | st.integers(900, 1100),
+    innermost=st.sampled_from(["", "1", '"[["', "{}"]),
+    width=st.integers(1, 3),
 )
 def test_any_depth(levels: int, innermost: str, width: int) -> None:
     chain = "[" * levels + innermost + "]" * levels
     text = "[" + ", ".join([chain] * width) + "]"
     depth = levels + 1 + (innermost == "{}")
-    assert json_library.exceeds(text.encode(), 200) == (depth > 200)
+    assert json_library.exceeds(text.encode(), 100) == (depth > 100)
     record = Record("t", f'{{"priority": "INFO", "payload": {text}}}'.encode())
     for coder in (STANDARD, FAST):
-        assert read(coder, record).startswith("Notification") == (depth <= primitives.MAX_DEPTH)
+        assert read(coder, record).startswith("Notification") == (depth < codec.MAX_READ_DEPTH)

@@ -8,6 +8,9 @@ from notifier_kafka.errors import ConfigurationError
 
 Rules = Mapping[str, "re.Pattern[str]"]
 
+# Nearly always a dict, and asking Mapping alone costs four times as much.
+_OBJECTS = (dict, Mapping)
+
 
 class NotificationFilter:
     r"""Regular expressions over the fields of a notification, as an endpoint's ``filter_rule``.
@@ -51,9 +54,12 @@ def _matches(rule: "re.Pattern[str]", value: Any) -> bool:
 
 def _all_match(rules: Rules, members: Any) -> bool:
     # A payload is any JSON value: a number or a list has no members to look at.
-    return isinstance(members, Mapping) and all(
-        name in members and _matches(rule, members[name]) for name, rule in rules.items()
-    )
+    if not isinstance(members, _OBJECTS):
+        return False
+    for name, rule in rules.items():  # noqa: SIM110 - a generator costs as much as a match
+        if name not in members or not _matches(rule, members[name]):
+            return False
+    return True
 
 
 def _compile_members(field: str, rules: Any) -> Rules:

@@ -19,6 +19,9 @@ NAMESPACE = "notifier_kafka.keys"
 KeyFunction = Callable[[Notification], str | bytes | None]
 Key = Callable[[Notification], bytes | None]
 
+# Nearly always a dict, and asking Mapping alone costs four times as much.
+_OBJECTS = (dict, Mapping)
+
 
 def publisher_id(notification: Notification) -> str | None:
     """Order what one publisher sends."""
@@ -42,7 +45,7 @@ def payload(notification: Notification, field: str) -> str | bytes | None:
     """
     value = notification.payload
     for name in field.split("."):
-        if not isinstance(value, Mapping):
+        if not isinstance(value, _OBJECTS):
             return None
         value = value.get(name)
     if value is None or isinstance(value, str | bytes):
@@ -88,10 +91,10 @@ def _checked(name: str, function: KeyFunction) -> Key:
             value = function(notification)
         except Exception as error:
             raise EncodeError(f"key {name!r} failed: {type(error).__name__}") from error
-        if value is None or type(value) is bytes:
-            return value
         if isinstance(value, str):
             return _encode(value)
+        if value is None or type(value) is bytes:
+            return value
         raise EncodeError(f"key {name!r} returned {type(value).__name__}: text, bytes or None is needed")
 
     return key

@@ -101,12 +101,13 @@ def test_the_level_decides_the_priority(
 
 @pytest.mark.parametrize("level", ["FLUSH", "PREPARE", "_NOTIFY"])
 def test_a_level_named_like_another_method_is_not_sent(
-    conf: cfg.ConfigOpts, logger: logging.Logger, level: str
+    conf: cfg.ConfigOpts, logger: logging.Logger, capsys: pytest.CaptureFixture[str], level: str
 ) -> None:
     attach(handlers.LoggingNotificationHandler, conf, "sqlite://", driver="test")
     logging.addLevelName(27, level)
     logger.log(27, "text")
     assert sent() == []
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("topic", "topics"), [("a", ["a"]), (["a", "b"], ["a", "b"])])

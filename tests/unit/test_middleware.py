@@ -233,6 +233,7 @@ def test_a_body_is_closed_once_however_much_of_it_is_taken(make: Make, taken: in
 
 def test_an_application_may_change_its_mind_and_use_write(make: Make) -> None:
     written: list[bytes] = []
+    reasons: list[Any] = []
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [])
@@ -241,12 +242,14 @@ def test_an_application_may_change_its_mind_and_use_write(make: Make) -> None:
         return []
 
     def start_response(status: str, headers: Any, exc_info: Any = None) -> Callable[[bytes], object]:
+        reasons.append(exc_info and exc_info[0])
         return written.append
 
     environ: dict[str, Any] = {}
     util.setup_testing_defaults(environ)
     list(make(app)(environ, start_response))
     assert written == [b"data"]
+    assert reasons == [None, ValueError]
     assert sent()["http.response"]["response"]["status"] == "500 Oops"
 
 

@@ -88,8 +88,8 @@ def test_what_messaging_gets_is_on_the_bus(make: Make) -> None:
     chosen = make("group:\n  messaging: {accepted_events: [a.*]}\n")
     chosen.send([notification("a.b"), notification("x")], HOW)
     assert chosen.transport.flush(30) == 0
-    (span,) = chosen.transport.driver.spans(["notifications.info"])
-    assert span.stop - span.start == 1
+    spans = chosen.transport.driver.spans(["notifications.info"])
+    assert sum(span.stop - span.start for span in spans) == 1
 
 
 def test_one_channel_that_refuses_does_not_stop_the_others(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from notifier_kafka import listener, notifier, target, topics
-from notifier_kafka.cli import day
+from notifier_kafka.cli import day, text
 from notifier_kafka.cli.arguments import positive
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.exits import Partial
@@ -161,6 +161,7 @@ class _Run:
             publisher.offer(Record(name, value), fates.append)
         publisher.flush(PATIENCE)
         publisher.close()
+        text.note(f"{len(MALFORMED)} malformed records lie among the notifications; warnings tell of them")
         return sum(isinstance(fate, Receipt) for fate in fates)
 
     def _wait(self, published: int, malformed: int) -> None:

@@ -47,6 +47,12 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 )
 
 
+# What these wrap says more than that something was not delivered or could not start.
+_WRAPPERS = (errors.DeliveryFailed, errors.ServerListenError)
+
+
 def code(error: BaseException) -> Exit:
     """Find the exit code for an error."""
+    if isinstance(error, _WRAPPERS) and isinstance(error.__cause__, errors.MessagingException):
+        return code(error.__cause__)
     return next((found for kind, found in _CODES if isinstance(error, kind)), Exit.INTERNAL)

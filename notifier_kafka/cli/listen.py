@@ -31,7 +31,8 @@ class Listen(Command):
 
     With --pool the program joins the listeners of that name: each notification is printed
     by one of them, and counts as done once its line was written. Without it the program
-    looks on and leaves no trace. SIGTERM ends it with exit code 0, after the lines at hand.
+    looks on and takes nothing from anyone. SIGTERM ends it with exit code 0, after the
+    lines at hand.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

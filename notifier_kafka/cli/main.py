@@ -227,7 +227,7 @@ def _report(error: BaseException, *, debug: bool) -> int:
 
 
 def _explain(error: BaseException, found: Exit) -> str:
-    if found != Exit.INTERNAL:
+    if found != Exit.INTERNAL or isinstance(error, OSError):
         return str(error)
     return f"{type(error).__name__}: {error}; --debug shows where it comes from"
 

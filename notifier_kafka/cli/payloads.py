@@ -10,7 +10,7 @@ from typing import Any, Never, cast
 
 from notifier_kafka.cli.exits import UsageError
 
-BLOCK = 64 * 1024
+BLOCK = 512 * 1024
 STDIN = "-"
 FILE_MARK = "@"
 

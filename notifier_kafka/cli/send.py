@@ -16,7 +16,7 @@ from notifier_kafka.notification import PRIORITIES
 from notifier_kafka.transport import NotificationTransport
 
 COLUMNS = ("topic", "partition", "offset")
-BATCH = 500
+BATCH = 5_000
 PAYLOAD_HELP = (
     "JSON text, @FILE, or - for standard input. With --lines each line of the file or of "
     "standard input is the payload of a notification of its own."

@@ -38,3 +38,13 @@ def test_no_error_of_the_package_counts_as_success() -> None:
     assert len(found) > 10
     for kind in found:
         assert code(kind.__new__(kind)) != Exit.OK
+
+
+def test_a_failure_to_deliver_counts_as_what_caused_it() -> None:
+    wrapped = errors.DeliveryFailed("x")
+    wrapped.__cause__ = errors.ConfigurationError("y")
+    assert code(wrapped) == Exit.CONFIGURATION
+    wrapped.__cause__ = errors.TransportUnavailable("y")
+    assert code(wrapped) == Exit.UNREACHABLE
+    wrapped.__cause__ = RuntimeError("y")
+    assert code(wrapped) == Exit.UNREACHABLE

@@ -11,6 +11,7 @@ from pathlib import Path
 from notifier_kafka import jars, java
 from notifier_kafka.errors import TransportUnavailable
 
+from .credentials import write_private
 from .process import Process, spawn
 
 # The last line of a start: the broker is registered, unfenced and takes clients.
@@ -21,6 +22,8 @@ _TROUBLE = re.compile(
 _BEAT = 0.05
 _FORMAT_TIMEOUT = 60.0
 
+# Half the processor time of a start; less throughput afterwards.
+_SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
 _LOG4J = """status = error
 appender.file.type = RollingFile
 appender.file.name = file
@@ -41,11 +44,10 @@ rootLogger.appenderRef.file.ref = file
 class Node:
     """A broker that is a controller too. Its data outlive its process."""
 
-    def __init__(self, directory: Path, number: int, found: java.Java, *, leashed: bool) -> None:
+    def __init__(self, directory: Path, number: int, process: Process | None, *, leashed: bool) -> None:
         self.directory = directory
         self.number = number
-        self.process: Process | None = None
-        self._java = found
+        self.process = process
         self._leashed = leashed
         self._read_from = 0
 
@@ -54,6 +56,11 @@ class Node:
         """The log file of the broker."""
         return self.directory / "server.log"
 
+    @property
+    def data(self) -> Path:
+        """Where the broker keeps its data."""
+        return self.directory / "data"
+
     def configure(self, properties: Mapping[str, str]) -> None:
         """Write the files that the node starts with."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,29 +68,37 @@ class Node:
         write_private(self.directory / "server.properties", text)
         write_private(self.directory / "log4j2.properties", _LOG4J.format(directory=self.directory))
 
-    def format(self, cluster_id: str, arguments: list[str]) -> None:
+    def format(self, found: java.Java, cluster_id: str, arguments: list[str]) -> None:
         """Prepare the data directory. One that is prepared is left as it is."""
-        if (self.directory / "data" / "meta.properties").exists():
+        if (self.data / "meta.properties").exists():
             return
-        command = self._command("kafka.tools.StorageTool", "format")
-        command += ["--cluster-id", cluster_id, "--config", str(self.directory / "server.properties")]
-        ran = subprocess.run(  # noqa: S603 - built here
-            [*command, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_FORMAT_TIMEOUT,
-            check=False,
-        )
+        command = self._command(found, "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id)
+        command += ["--config", str(self.directory / "server.properties"), *arguments]
+        # By a file, because everybody may read the arguments of a process, passwords among them.
+        given = self.directory / "format.arguments"
+        write_private(given, "\n".join(map(_quote, command[1:])))
+        try:
+            ran = subprocess.run(  # noqa: S603 - built here
+                [command[0], f"@{given}"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_FORMAT_TIMEOUT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TransportUnavailable(f"node {self.number} did not prepare {self.data} in time") from error
+        finally:
+            given.unlink()
         if ran.returncode:
             said = _trouble((ran.stderr + ran.stdout).splitlines())
-            raise TransportUnavailable(f"node {self.number} cannot prepare {self.directory}: {said}")
+            raise TransportUnavailable(f"node {self.number} cannot prepare {self.data}: {said}")
 
-    def launch(self) -> Process:
+    def launch(self, found: java.Java) -> Process:
         """Start the process, without waiting until the broker takes clients."""
         with contextlib.suppress(FileNotFoundError):
             self._read_from = self.log.stat().st_size
-        command = self._command("kafka.Kafka", str(self.directory / "server.properties"))
+        command = self._command(found, "kafka.Kafka", str(self.directory / "server.properties"))
         self.process = spawn(command, self.directory / "output", leashed=self._leashed)
         return self.process
 
@@ -111,15 +126,14 @@ class Node:
             # Nothing acknowledged is lost by that, the next start only takes longer.
             self.kill()
 
-    def _command(self, main: str, *arguments: str) -> list[str]:
-        classpath = ":".join(map(str, jars.fetch(jars.KAFKA)))
+    def _command(self, found: java.Java, main: str, *arguments: str) -> list[str]:
         return [
-            str(self._java.path),
+            str(found.path),
             # Three of them share the machine with what uses them.
-            *("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC"),
+            *("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", *(_SHORT_LIVED if self._leashed else ())),
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
-            *("-cp", classpath, main, *arguments),
+            *("-cp", ":".join(map(str, jars.fetch(jars.KAFKA))), main, *arguments),
         ]
 
     def _lines(self) -> list[str]:
@@ -141,13 +155,11 @@ class Node:
         return f"see {self.log}"
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file that nobody else may read: it may hold passwords or keys."""
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(text, encoding="utf-8")
-
-
 def _trouble(lines: list[str]) -> str:
     telling = [line.strip() for line in lines if _TROUBLE.search(line)]
     return (telling or [line.strip() for line in lines if line.strip()] or ["it said nothing"])[-1]
+
+
+def _quote(argument: str) -> str:
+    escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -3,9 +3,9 @@
 ``id``, ``type``, ``source`` and ``time`` are the notification's message id, event type,
 publisher (percent-encoded) and timestamp; the extensions are ``priority``, ``partitionkey``
 and, when there is a context, ``context`` as JSON text. The specification wants id, type and
-source to be non-empty: a notification without the first two is refused, and one without
-publisher comes from ``about:blank``. Events of other senders are read as well; without the
-extension they have priority INFO.
+source to be non-empty: a notification without the first two is refused, and one whose
+publisher is null or empty comes from ``about:blank``, which is read as null. Events of other
+senders are read as well; without the extension they have priority INFO.
 """
 
 import datetime

@@ -106,8 +106,8 @@ class Codec:
         return value
 
     def _write(self, notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
-        priority = _PRIORITY_HEADERS[notification.priority]
-        if type(notification.context) is not dict:
+        priority, timestamp = _PRIORITY_HEADERS[notification.priority], notification.timestamp
+        if type(notification.context) is not dict or not (timestamp is None or type(timestamp) is str):
             raise TypeError("to be converted")
         if form == "cloudevents-binary":
             return Encoded(dumps(notification.payload), cloudevents.headers(notification, key, dumps))

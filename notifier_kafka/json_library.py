@@ -119,7 +119,12 @@ def _orjson() -> JsonLibrary:
 
     def loads(data: bytes) -> Any:
         # orjson makes a float of an integer beyond 64 bits: negative ones have 19 digits.
-        return _standard_loads(data) if _NINETEEN_DIGITS in data.translate(_AS_ZEROS) else skim(data)
+        if _NINETEEN_DIGITS in data.translate(_AS_ZEROS):
+            return _standard_loads(data)
+        try:
+            return read(data)
+        except ValueError:
+            return _standard_loads(data)
 
     return JsonLibrary("orjson", dumps, write, loads, skim)
 

@@ -385,6 +385,7 @@ def test_many_brackets_are_not_deep(coder: codec.Codec) -> None:
         ({"event_type": 5}, "event_type: a int is no text"),
         ({"event_type": "\ud800"}, "event_type: a str with half"),
         ({"message_id": object()}, "message_id: a object"),
+        ({"timestamp": 5}, "timestamp: a int is no text"),
         ({"publisher_id": ["secret"]}, "publisher_id: a list is no text"),
         ({"priority": "URGENT"}, "priority: not one of AUDIT, DEBUG, INFO, WARN, ERROR, CRITICAL, SAMPLE"),
         ({"priority": ["secret"]}, "priority: not one of"),
@@ -411,9 +412,10 @@ def test_what_cloudevents_require(coder: codec.Codec, form: codec.Form, changes:
 
 @BOTH
 @pytest.mark.parametrize("form", ["cloudevents-binary", "cloudevents-structured"])
-def test_a_cloudevent_of_nobody(coder: codec.Codec, form: codec.Form) -> None:
+@pytest.mark.parametrize("nobody", [None, ""])
+def test_a_cloudevent_of_nobody(coder: codec.Codec, form: codec.Form, nobody: str | None) -> None:
     notification = SENT._replace(publisher_id=None, timestamp=None)
-    value, headers = coder.encode(notification, form)
+    value, headers = coder.encode(notification._replace(publisher_id=nobody), form)
     assert b"about:blank" in (value, *dict(headers).values()) or b'"about:blank"' in value
     assert coder.decode(Record("t", value, None, headers)) == notification
 

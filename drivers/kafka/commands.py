@@ -1,0 +1,154 @@
+"""``notifier-kafka broker ...``: a local Kafka cluster to try things on."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from notifier_kafka import jars
+from notifier_kafka.cli import text
+from notifier_kafka.cli.command import Command, Lister
+from notifier_kafka.errors import ConfigurationError
+
+from .cluster import Cluster
+from .credentials import ADMIN, CLIENT, MECHANISMS, Security
+from .layout import SIZES
+
+DEFAULT_PORT = 9092
+COLUMNS = ("node", "address", "state", "pid", "log")
+_BEAT = 0.2
+
+
+def default_directory() -> Path:
+    """Say where the cluster of a user is who names no directory."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state, "notifier-kafka", "broker")
+
+
+def _add_directory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--directory",
+        default=str(default_directory()),
+        help="Where the cluster keeps its data, logs and certificates. Default: %(default)s.",
+    )
+
+
+class StartBroker(Command):
+    """Start a local Kafka cluster, and say how to reach it.
+
+    On this machine's loopback only, with the data of the last time. The first start fetches
+    Apache Kafka into the user's cache. It runs until 'broker stop'.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add("--nodes", type=int, choices=SIZES, help="How many brokers. Default: 1, or as the last time.")
+        add("--tls", action="store_true", help="Encrypt, with an authority and certificates of its own.")
+        add("--sasl", choices=sorted(MECHANISMS), help="Ask clients to log in.")
+        add(
+            "--acls",
+            action="store_true",
+            help="Allow the user client only what ACLs say. With --sasl or --tls.",
+        )
+        add(
+            "--port",
+            type=int,
+            help=f"Port of the first broker; the next ones follow. 0 takes free ones. Default: {DEFAULT_PORT}, "
+            "or those of the last time.",
+        )
+        _add_directory(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        cluster = _described(parsed_args)
+        jars.fetch(jars.KAFKA, progress=_Progress() if sys.stderr.isatty() else None)
+        cluster.start()
+        self.app.stdout.write(f"transport_url = {cluster.url}\n")
+        if not cluster.layout.security.open:
+            self.app.stdout.write(f"config_file = {cluster.ini(ADMIN)}\n")
+        if cluster.layout.security.acls:
+            self.app.stdout.write(f"config_file of the user that needs ACLs = {cluster.ini(CLIENT)}\n")
+
+
+def _described(given: argparse.Namespace) -> Cluster:
+    known = Path(given.directory, "cluster.json").exists()
+    if known and not (given.nodes or given.port or given.tls or given.sasl or given.acls):
+        return Cluster.open(given.directory)
+    security = Security(tls=given.tls, sasl=given.sasl, acls=given.acls)
+    port = given.port if given.port is not None else 0 if known else DEFAULT_PORT
+    return Cluster(given.directory, given.nodes or SIZES[0], port=port, security=security)
+
+
+class StopBroker(Command):
+    """Stop the local Kafka cluster. Its data stay."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_directory(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        Cluster.open(parsed_args.directory).stop()
+
+
+class ShowBroker(Lister):
+    """Show which brokers of the local Kafka cluster run."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_directory(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[tuple[object, ...]]]:
+        status = Cluster.open(parsed_args.directory).status()
+        return COLUMNS, [tuple(node[column] for column in COLUMNS) for node in status]
+
+
+class ShowBrokerLog(Command):
+    """Print the log of a local Kafka broker."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--node", type=int, default=1, help="Which broker, from 1 on. Default: 1.")
+        parser.add_argument(
+            "--follow", action="store_true", help="Go on with what is added, until interrupted."
+        )
+        _add_directory(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        log = Cluster.open(parsed_args.directory).logs(parsed_args.node)
+        try:
+            for part in _read(log, follow=parsed_args.follow):
+                # Clients choose some of what a broker logs.
+                end = "\n" if part.endswith("\n") else ""
+                self.app.stdout.write(text.visible(part.removesuffix("\n")) + end)
+                self.app.stdout.flush()
+        except FileNotFoundError:
+            raise ConfigurationError(f"there is no {log}: the broker was never started") from None
+
+
+def _read(log: Path, *, follow: bool) -> Iterator[str]:
+    """Yield the lines of a log, and those that come, also after it was rolled over."""
+    while True:
+        with log.open(encoding="utf-8", errors="replace") as file:
+            yield from file
+            while follow and os.fstat(file.fileno()).st_ino == log.stat().st_ino:
+                time.sleep(_BEAT)
+                yield from file
+        if not follow:
+            return
+
+
+class _Progress:
+    """One line on the terminal that says how many jars are there."""
+
+    def __call__(self, there: int, all_of_them: int) -> None:
+        end = "\n" if there == all_of_them else ""
+        sys.stderr.write(f"\rfetching Apache Kafka: {there} of {all_of_them} jars{end}")
+        sys.stderr.flush()

@@ -1,0 +1,56 @@
+"""Pytest fixtures with real Kafka brokers: name this module in ``pytest_plugins``.
+
+A cluster is started when the first test asks for it and lasts for the session. A broker
+that cannot be had is an error, never a skip. Its processes end with the session, also
+when the test run itself is killed.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMESPACE = "notifier_kafka.clusters"
+
+# Makes and starts a cluster in a directory of its own, and stops it after the test. Takes the
+# arguments of the cluster class, except for the directory.
+ClusterMaker = Callable[..., Any]
+
+
+def _started(directory: Path, *arguments: Any, **options: Any) -> Any:
+    from notifier_kafka import plugins
+
+    cluster = plugins.load(NAMESPACE, "kafka")(directory, *arguments, leashed=True, **options)
+    cluster.start()
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A cluster of one broker, for the whole session: choose topic and group names of your own."""
+    cluster = _started(tmp_path_factory.mktemp("kafka"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A cluster of three brokers, for the whole session: leave all of them running."""
+    cluster = _started(tmp_path_factory.mktemp("kafka-three"), 3)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def make_kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterMaker]:
+    """A function that starts a cluster for one test: secured, or to be broken."""
+    made: list[Any] = []
+
+    def make(*arguments: Any, **options: Any) -> Any:
+        made.append(_started(tmp_path_factory.mktemp("kafka-own"), *arguments, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.stop()

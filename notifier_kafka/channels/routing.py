@@ -94,10 +94,10 @@ def read_routes(path: str) -> list[Route]:
     try:
         with open(path, encoding="utf-8") as file:
             groups = yaml.load(file, Loader=_Loader)  # noqa: S506 - it is a SafeLoader
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigurationError(f"[notifications] routing_config {path}: {error}") from None
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    except (yaml.YAMLError, ValueError) as error:  # PyYAML lets an impossible date through as it is
+        raise ConfigurationError(f"{path}: not readable: {' '.join(str(error).split())}") from None
     return [
         _route(f"{path}, group {group!r}, channel {channel!r}", channel, rules)
         for group, channels in _members(path, "groups", groups)

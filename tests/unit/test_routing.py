@@ -109,8 +109,9 @@ def test_an_empty_file_sends_nothing(make: Make) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("group: [1", ["not YAML"]),
-        ("a: &a !!python/object:os.system {}", ["not YAML"]),
+        ("group: [1", ["not readable"]),
+        ("a: &a !!python/object:os.system {}", ["not readable"]),
+        ("group: 2026-99-99", ["not readable", "month"]),
         ("[1]", ["groups are needed here, not list"]),
         ("group: 5", ["group 'group'", "channels are needed here, not int"]),
         ("group: {log: 5}", ["channel 'log'", "rules are needed here, not int"]),
@@ -127,7 +128,7 @@ def test_an_empty_file_sends_nothing(make: Make) -> None:
             "group: {log: {accepted_priorities: [inf]}}",
             ["accepted_priorities", "'inf'", "did you mean info?", "known are audit"],
         ),
-        ("group: {log: {}, log: {accepted_events: [a]}}", ["'log' stands twice"]),
+        ("group: {log: {}, log: {accepted_events: [a]}}", ["not readable: 'log' stands twice", "line 1"]),
     ],
 )
 def test_a_wrong_file_is_one_line_that_says_where(make: Make, text: str, words: list[str]) -> None:
@@ -137,6 +138,18 @@ def test_a_wrong_file_is_one_line_that_says_where(make: Make, text: str, words: 
     assert "\n" not in said
     assert "routing.yaml" in said
     assert all(word in said for word in words), said
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "routing.yaml"
+    path.write_bytes(b"group: \xff")
+    with pytest.raises(ConfigurationError, match=r"routing\.yaml: not readable: .*utf-8"):
+        routing.read_routes(str(path))
+
+
+def test_the_sample_is_readable() -> None:
+    sample = pathlib.Path(__file__).parents[2] / "etc" / "notifier_kafka" / "routing.yaml.sample"
+    assert routing.read_routes(str(sample))
 
 
 def test_a_missing_file_is_named() -> None:

@@ -1,9 +1,11 @@
 """The command line as its users have it: processes, pipes, signals and an SQLite file."""
 
+import contextlib
 import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -166,6 +168,20 @@ def test_a_log_that_cannot_be_used_is_3_and_a_lone_line(cli: Cli) -> None:
         assert err.count("\n") == 1
 
 
+def test_a_log_that_another_program_keeps_locked_is_3(cli: Cli) -> None:
+    assert cli.run("send", "1")[0] == 0
+    ini = cli.home / "hasty.conf"
+    ini.write_text("[notifications]\nwait_timeout = 0.5\nexit_timeout = 0.1\n")
+    with contextlib.closing(sqlite3.connect(cli.home / "log.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        listened = cli.run("listen", "--pool", "p", url=f"{cli.url}?busy_timeout=0.2")
+        sent = cli.run("send", "2", "--config-file", str(ini))
+    for (code, out, err), said in ((listened, "locked"), (sent, "not durable within 0.5 s")):
+        assert (code, out) == (3, "")
+        assert said in err.splitlines()[-1]
+        assert "Traceback" not in err
+
+
 def test_a_misspelt_option_in_the_url_is_5_for_every_command(cli: Cli) -> None:
     for arguments in (("send", "1"), ("listen", "--max", "1"), ("topics", "list")):
         code, out, err = cli.run(*arguments, url=f"{cli.url}?partitons=3")
@@ -246,6 +262,8 @@ def test_a_pool_goes_on_where_its_last_member_ended(cli: Cli) -> None:
 
 
 def test_what_a_killed_member_did_not_write_comes_to_the_next(cli: Cli) -> None:
+    # The lease of the dead ends after two seconds instead of ten.
+    cli.url += "?session_timeout=2"
     cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(3_000)))
     victim = cli.start("listen", "--pool", "p")
     assert victim.stdout is not None
@@ -260,6 +278,17 @@ def test_what_a_killed_member_did_not_write_comes_to_the_next(cli: Cli) -> None:
     until(lambda: {json.loads(line)["payload"] for line in whole + _whole(rest)} == set(range(3_000)))
     heir.send_signal(signal.SIGTERM)
     assert heir.wait(PATIENCE) == 0
+
+
+def test_what_a_reader_left_unread_comes_to_the_next_member(cli: Cli) -> None:
+    cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(50)))
+    left = cli.start("listen", "--pool", "p")
+    assert left.stdout is not None
+    left.stdout.close()
+    assert left.wait(PATIENCE) == 141
+    code, out, _ = cli.run("listen", "--pool", "p", "--max", "50")
+    assert code == 0
+    assert {json.loads(line)["payload"] for line in out.splitlines()} == set(range(50))
 
 
 def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli) -> None:

@@ -59,8 +59,7 @@ class LogAdmin:
         with self._log.writing() as connection:
             for head in self._existing(connection, name):
                 catalog.trim(connection, head, head.next)
-            connection.execute("DELETE FROM topics WHERE name = ?", (name,))
-            catalog.touch_groups(connection)
+            catalog.delete(connection, name)
 
     def purge_topic(self, name: str) -> None:
         with self._log.reading() as connection:

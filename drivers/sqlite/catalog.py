@@ -56,14 +56,25 @@ def create(connection: sqlite3.Connection, name: str, partitions: int) -> None:
         "INSERT INTO partitions (topic_id, number) SELECT ?, value FROM json_each(?)",
         (topic, json.dumps(list(range(partitions)))),
     )
+    connection.execute(
+        "INSERT INTO positions (group_id, partition_id, offset) SELECT a.group_id, p.id, 0 "
+        "FROM awaited a JOIN partitions p ON p.topic_id = ? WHERE a.topic = ?",
+        (topic, name),
+    )
+    connection.execute("DELETE FROM awaited WHERE topic = ?", (name,))
     touch_groups(connection)
 
 
-def create_missing(connection: sqlite3.Connection, topics: Iterable[str], partitions: int) -> None:
-    """Make those topics that do not exist."""
-    wanted = set(topics)
-    for name in sorted(wanted - heads(connection, wanted).keys()):
-        create(connection, name, partitions)
+def delete(connection: sqlite3.Connection, name: str) -> None:
+    """Delete a topic without records; the groups that read it wait for it from now on."""
+    connection.execute(
+        "INSERT INTO awaited (group_id, topic) SELECT DISTINCT o.group_id, t.name FROM positions o "
+        "JOIN partitions p ON p.id = o.partition_id JOIN topics t ON t.id = p.topic_id "
+        "WHERE t.name = ? ON CONFLICT DO NOTHING",
+        (name,),
+    )
+    connection.execute("DELETE FROM topics WHERE name = ?", (name,))
+    touch_groups(connection)
 
 
 def touch_groups(connection: sqlite3.Connection) -> None:

@@ -54,7 +54,7 @@ class SqliteDriver(Driver):
         for name in names:
             catalog.check_name(name)
         settings = self._settings
-        terms = Terms(group, names, start, settings.session_timeout, settings.partitions)
+        terms = Terms(group, names, start, settings.session_timeout)
         subscription = LogSubscription(self._log, terms, settings.busy_timeout)
         self._subscriptions.add(subscription)
         return subscription

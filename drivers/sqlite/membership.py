@@ -46,7 +46,6 @@ class Terms(NamedTuple):
     topics: Sequence[str]
     start: Start
     session: float
-    partitions: int
 
 
 class Membership:
@@ -89,10 +88,7 @@ class Membership:
         heads = catalog.heads(connection, {topic for topics in members.values() for topic in topics})
         by_id = {head.id: head for partitions in heads.values() for head in partitions}
         if not self._joined:
-            self._record_start(connection, heads, self._terms.start)
-        elif self._terms.start != "earliest":
-            # What appeared after the group began is new to it as a whole.
-            self._record_start(connection, heads, "earliest")
+            self._record_start(connection, heads)
         owners = self._owners(connection)
         changed |= self._trade(connection, _candidates(members, by_id), owners)
         mine = [by_id[partition] for partition, owner in owners.items() if owner == self.id]
@@ -128,7 +124,6 @@ class Membership:
     def _enter(self, connection: sqlite3.Connection) -> bool:
         """Write the rows of group and member; tell whether the member is new."""
         if not self._joined:
-            catalog.create_missing(connection, self._terms.topics, self._terms.partitions)
             _end_private_groups(connection)
         connection.execute(
             "INSERT INTO groups (name, private) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -160,19 +155,23 @@ class Membership:
             ).fetchall()
         )
 
-    def _record_start(
-        self, connection: sqlite3.Connection, heads: Mapping[str, list[Head]], start: Start
-    ) -> None:
+    def _record_start(self, connection: sqlite3.Connection, heads: Mapping[str, list[Head]]) -> None:
         """Fix where the group begins in the partitions of which it has no position yet."""
-        if start == "earliest" and not self._joined:
+        start = self._terms.start
+        if start == "earliest":
             return
+        # Nothing that is published from now on may be missed, nor what appears from now on.
+        missing = [topic for topic in self._terms.topics if topic not in heads]
+        connection.execute(
+            "INSERT INTO awaited (group_id, topic) SELECT ?, value FROM json_each(?) WHERE true "
+            "ON CONFLICT DO NOTHING",
+            (self._group_id, json.dumps(missing)),
+        )
         own = [head for topic in self._terms.topics for head in heads.get(topic, [])]
         begin = []
         for head in own:
-            if isinstance(start, str):
-                begin.append((head.id, head.next if start == "latest" else head.first))
-            else:
-                begin.append((head.id, catalog.offset_at(connection, head, start)))
+            offset = head.next if start == "latest" else catalog.offset_at(connection, head, start)
+            begin.append((head.id, offset))
         connection.execute(_ONCE, (self._group_id, json.dumps(begin)))
 
     def _trade(

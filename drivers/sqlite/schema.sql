@@ -68,3 +68,11 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 
 CREATE INDEX positions_of_partition ON positions (partition_id);
+
+-- Topics that a group began to wait for before they were there: it gets all of them, even
+-- if it began at the latest record and none of its members lives when they appear.
+CREATE TABLE awaited (
+    group_id INTEGER NOT NULL REFERENCES groups ON DELETE CASCADE,
+    topic TEXT NOT NULL,
+    PRIMARY KEY (group_id, topic)
+) WITHOUT ROWID;

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Sequence
 
 from notifier_kafka.driver import Delivery, Positions
-from notifier_kafka.errors import CommitRefused, MessagingException
+from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 
 from . import rows
 from .logfile import LogFile, TurnMissed
@@ -44,7 +44,7 @@ class LogSubscription:
         deadline = time.monotonic() + timeout
         with self._busy:
             if self._closed:
-                return ()
+                raise LogUnusable(f"log {self._log.path}: the subscription is closed; make a new one")
             try:
                 found = self._poll(limit, deadline)
             except TurnMissed:

@@ -1,0 +1,109 @@
+"""Administration in the words of the contract, over either client library."""
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+
+from notifier_kafka.driver import GroupDescription, Partition, Positions, TopicDescription
+from notifier_kafka.errors import (
+    CommitRefused,
+    ConfigurationError,
+    GroupBusy,
+    TopicNotFound,
+)
+
+from . import errors, naming, reading
+from .clients import client
+from .properties import BATCH_OVERHEAD
+
+USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being told
+
+
+class KafkaAdmin:
+    """An ``Admin``. ``connected`` returns the client's, connecting where need be."""
+
+    def __init__(self, connected: Callable[[], client.Admin], settings: SimpleNamespace) -> None:
+        self._connected = connected
+        self._settings = settings
+
+    def create_topic(
+        self, name: str, partitions: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        complaint = naming.complaint(name)
+        if complaint:
+            raise ConfigurationError(complaint)
+        options = self._settings
+        wanted = dict(settings or {})
+        if options.max_request_size > USUAL_LIMIT:
+            wanted.setdefault("max.message.bytes", str(options.max_request_size + BATCH_OVERHEAD))
+        count = options.topic_partitions if partitions is None else partitions
+        if count == 0:
+            raise ConfigurationError(f"topic {name}: 0 partitions: a topic has at least one")
+        self._connected().create(name, count, options.topic_replication, wanted)
+
+    def ensure_topic(self, name: str) -> None:
+        """Create a topic unless it is there."""
+        admin = self._connected()
+        try:
+            admin.partitions(name)
+        except TopicNotFound:
+            try:
+                self.create_topic(name)
+            except errors.TopicExists:
+                return
+
+    def list_topics(self) -> list[str]:
+        # Kafka keeps its own books in topics that begin with two underscores.
+        return sorted(name for name in self._connected().topics() if not name.startswith("__"))
+
+    def describe_topic(self, name: str) -> TopicDescription:
+        admin = self._known(name)
+        parts = admin.partitions(name)
+        details = {f"partition {one.partition.number}": _placement(one) for one in parts}
+        return TopicDescription(name, tuple(reading.spans(admin, [name])), details | admin.settings(name))
+
+    def delete_topic(self, name: str) -> None:
+        self._known(name).delete(name)
+
+    def purge_topic(self, name: str) -> None:
+        admin = self._known(name)
+        ends = {span.partition: span.stop for span in reading.spans(admin, [name]) if span.stop > span.start}
+        if ends:
+            admin.truncate(ends)
+
+    def list_groups(self) -> list[str]:
+        return sorted(self._connected().groups())
+
+    def describe_group(self, name: str) -> GroupDescription:
+        admin = self._connected()
+        positions = admin.positions(name)
+        ends = reading.ends(admin, positions)
+        lag = {partition: max(0, ends[partition] - positions[partition]) for partition in ends}
+        return GroupDescription(name, self._members(admin, name), positions, lag)
+
+    def reset_group(self, name: str, positions: Positions) -> None:
+        admin = self._connected()
+        members = self._members(admin, name)
+        if members:
+            raise GroupBusy(f"group {name} has {len(members)} live members: stop them first")
+        try:
+            admin.move(name, positions)
+        except CommitRefused as refused:
+            raise GroupBusy(f"group {name} has live members: stop them first: {refused}") from refused
+
+    def _members(self, admin: client.Admin, group: str) -> dict[str, frozenset[Partition]]:
+        try:
+            return admin.members(group)
+        except TopicNotFound:  # what the brokers say of a group that nobody joined yet
+            return {}
+
+    def _known(self, topic: str) -> client.Admin:
+        complaint = naming.complaint(topic)
+        if complaint:
+            raise TopicNotFound(complaint)
+        return self._connected()
+
+
+def _placement(one: client.Replicas) -> str:
+    leader = "none" if one.leader < 0 else str(one.leader)
+    replicas, in_sync = (" ".join(map(str, sorted(nodes))) for nodes in (one.replicas, one.in_sync))
+    return f"leader {leader}; replicas {replicas}; in sync {in_sync}"

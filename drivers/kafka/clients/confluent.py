@@ -1,0 +1,154 @@
+"""confluent-kafka (librdkafka) behind the seam: publishing, and the way to the rest."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
+
+from notifier_kafka.driver import Limits, OnFailure, OnSettled, Partition, Receipt, Record
+from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+
+from .. import errors, properties
+from . import client
+from .confluent_admin import Admin
+from .confluent_consumer import Consumer, Reader
+from .confluent_link import Link, Log, made, translate
+
+LOG = logging.getLogger(__name__)
+
+SERVE = 0.2  # seconds between looks whether a publisher was closed
+GRACE = 2.0  # seconds that close gives what is on the wire
+FOREVER = {"delivery.timeout.ms": "0", "retries": "2147483647"}
+TIMEOUT_MS = str(round(properties.REQUEST_TIMEOUT * 1000))
+SPELLED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+}
+
+
+class Confluent:
+    """The client library, as the driver knows it."""
+
+    def __init__(self, given: client.Properties) -> None:
+        self._common = _spelled(given)
+        extra = {name: value for name, value in given.items() if name not in properties.NAMES}
+        if extra:
+            _refuse_unknown(extra)
+
+    def publisher(self, given: client.Properties, on_failure: OnFailure, limits: Limits) -> "Publisher":
+        """A retry without end also outlasts ``delivery.timeout.ms``, as it does with kafka-python."""
+        config = (
+            self._common
+            | _spelled(given)
+            | {
+                # As Java and kafka-python do: a key has its partition whoever publishes.
+                "partitioner": "murmur2_random",
+                "queue.buffering.max.messages": limits.records,
+                "queue.buffering.max.kbytes": max(1, limits.bytes // 1024),
+                # The driver makes topics, in the way that the options say.
+                "allow.auto.create.topics": False,
+            }
+        )
+        return Publisher(config | (FOREVER if limits.retry < 0 else {}), on_failure)
+
+    def consumer(
+        self, given: client.Properties, topics: Sequence[str], place: client.Place | None
+    ) -> Consumer:
+        return Consumer(self._common | _spelled(given), topics, place)
+
+    def reader(self, given: client.Properties, partition: Partition, offset: int) -> Reader:
+        return Reader(self._common | _spelled(given), partition, offset)
+
+    def admin(self) -> Admin:
+        return Admin(self._common | {"socket.timeout.ms": TIMEOUT_MS})
+
+
+class Publisher:
+    """librdkafka takes records without blocking; a thread serves its reports."""
+
+    def __init__(self, config: dict[str, Any], on_failure: OnFailure) -> None:
+        self._link = Link()
+        self._closed = False
+        self._producer = made(confluent_kafka.Producer, config, self._link)
+        self._report = _reporter(on_failure, self._link)
+        threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
+
+    def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
+        topic, value, key, headers = record
+        if self._closed:
+            raise DeliveryFailed("the publisher is closed: publish before closing it")
+        # A report brings no headers back, and a failed record has to be whole: so each goes with
+        # a callable that holds it, and a bound method is the cheapest one to make.
+        report = MethodType(self._report, record) if on_settled is None else MethodType(_settle, on_settled)
+        try:
+            self._producer.produce(topic, value, key, on_delivery=report, headers=list(headers))
+        except BufferError:
+            raise OutboxFull(f"{len(self._producer)} records wait already: Kafka is slow or away") from None
+        except KafkaException as error:
+            raise errors.for_record(translate(error.args[0], f"topic {topic}")) from None
+
+    def flush(self, timeout: float) -> int:
+        return int(self._producer.flush(timeout))
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._producer.purge(in_queue=True, in_flight=False)
+            if self._producer.flush(GRACE):
+                self._producer.purge(in_queue=True, in_flight=True)
+                self._producer.flush(GRACE)
+
+    def _serve(self) -> None:
+        told = False
+        while not self._closed:
+            self._producer.poll(SERVE)
+            down = self._link.down
+            if (down is not None) != told:
+                told = not told
+                LOG.warning("Publishing waits: %s" if told else "Publishing goes on%s", down or "")
+
+
+def _reporter(on_failure: OnFailure, link: Link) -> Callable[[Record, KafkaError | None, Any], None]:
+    def report(record: Record, error: KafkaError | None, _message: Any) -> None:
+        if error is None:
+            link.down = None
+            return
+        try:
+            on_failure(record, errors.for_record(translate(error, f"topic {record.topic}")))
+        except Exception:
+            # The user's code on our thread: its error must not end publishing.
+            LOG.exception("A callback for a failed record of topic %s raised", record.topic)
+
+    return report
+
+
+def _settle(on_settled: OnSettled, error: KafkaError | None, message: Any) -> None:
+    outcome: Receipt | MessagingException
+    if error is None:
+        outcome = Receipt(Partition(message.topic(), message.partition()), message.offset())
+    else:
+        outcome = errors.for_record(translate(error, f"topic {message.topic()}"))
+    try:
+        on_settled(outcome)
+    except Exception:
+        LOG.exception("A callback for a settled record of topic %s raised", message.topic())
+
+
+def _spelled(given: client.Properties) -> dict[str, Any]:
+    return {SPELLED.get(name, name): value for name, value in given.items()}
+
+
+def _refuse_unknown(extra: client.Properties) -> None:
+    """Ask librdkafka about names that are no standard ones; without servers it connects to nothing."""
+    for name, value in extra.items():
+        try:
+            confluent_kafka.Producer({name: value, "logger": Log()})
+        except KafkaException:
+            properties.refuse_unknown([name])

@@ -1,0 +1,131 @@
+"""confluent-kafka behind the seam: administration."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewTopic, OffsetSpec
+
+from notifier_kafka.driver import Partition, Positions
+from notifier_kafka.errors import ConfigurationError
+
+from .. import properties
+from .client import EARLIEST, LATEST, Replicas
+from .confluent_link import Link, made, translate
+
+TIMEOUT = properties.REQUEST_TIMEOUT
+_DEFAULT_SOURCES = {ConfigSource.DEFAULT_CONFIG.value, ConfigSource.STATIC_BROKER_CONFIG.value}
+
+
+class Admin:
+    """Every call returns when its futures are done, bounded by the request timeout."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._link = Link()
+        self._client = made(AdminClient, config, self._link)
+        self._isolation = IsolationLevel.READ_COMMITTED
+
+    def topics(self) -> list[str]:
+        return list(self._call("topics", lambda: self._client.list_topics(timeout=TIMEOUT)).topics)
+
+    def partitions(self, topic: str) -> list[Replicas]:
+        what = f"topic {topic}"
+        found = self._wait(what, self._client.describe_topics, TopicCollection([topic]))[topic]
+        return [
+            Replicas(
+                Partition(topic, part.id),
+                -1 if part.leader is None else part.leader.id,
+                tuple(node.id for node in part.replicas),
+                tuple(node.id for node in part.isr),
+            )
+            for part in found.partitions
+        ]
+
+    def settings(self, topic: str) -> dict[str, str]:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        found = self._wait(f"topic {topic}", self._client.describe_configs, [resource])[resource]
+        return {name: one.value for name, one in found.items() if one.source not in _DEFAULT_SOURCES}
+
+    def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
+        new = NewTopic(topic, partitions, replication, config=dict(settings))
+        self._wait(f"topic {topic}", self._client.create_topics, [new])
+
+    def delete(self, topic: str) -> None:
+        self._wait(f"topic {topic}", self._client.delete_topics, [topic])
+
+    def truncate(self, positions: Positions) -> None:
+        self._wait("delete records", self._client.delete_records, _listed(positions))
+
+    def offsets(self, moments: Mapping[Partition, int]) -> dict[Partition, int]:
+        named = {EARLIEST: OffsetSpec.earliest, LATEST: OffsetSpec.latest}
+        asked = {
+            TopicPartition(*partition): named[moment]()
+            if moment in named
+            else OffsetSpec.for_timestamp(moment)
+            for partition, moment in moments.items()
+        }
+        found = self._wait("offsets", self._client.list_offsets, asked, isolation_level=self._isolation)
+        return {Partition(at.topic, at.partition): result.offset for at, result in found.items()}
+
+    def groups(self) -> list[str]:
+        listing = self._call(
+            "groups", lambda: self._client.list_consumer_groups(request_timeout=TIMEOUT).result()
+        )
+        for error in listing.errors:
+            raise translate(error.args[0], "groups")
+        return [group.group_id for group in listing.valid]
+
+    def members(self, group: str) -> dict[str, frozenset[Partition]]:
+        found = self._wait(f"group {group}", self._client.describe_consumer_groups, [group])[group]
+        return {
+            member.member_id: frozenset(
+                Partition(at.topic, at.partition) for at in member.assignment.topic_partitions
+            )
+            for member in found.members
+        }
+
+    def positions(self, group: str) -> dict[Partition, int]:
+        asked = [ConsumerGroupTopicPartitions(group)]
+        found = self._wait(f"group {group}", self._client.list_consumer_group_offsets, asked)[group]
+        return {
+            Partition(at.topic, at.partition): at.offset for at in found.topic_partitions if at.offset >= 0
+        }
+
+    def move(self, group: str, positions: Positions) -> None:
+        asked = [ConsumerGroupTopicPartitions(group, _listed(positions))]
+        found = self._wait(f"group {group}", self._client.alter_consumer_group_offsets, asked)[group]
+        for at in found.topic_partitions:
+            if at.error is not None:
+                raise translate(at.error, f"group {group}")
+
+    def close(self) -> None:
+        """Do nothing: librdkafka's handle goes with the last reference to it."""
+
+    def _wait(
+        self, what: str, order: Callable[..., dict[Any, Any]], *args: Any, **kwargs: Any
+    ) -> dict[Any, Any]:
+        def call() -> dict[Any, Any]:
+            futures = order(*args, request_timeout=TIMEOUT, **kwargs)
+            return {name: future.result() for name, future in futures.items()}
+
+        return self._call(what, call)
+
+    def _call(self, what: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except KafkaException as error:
+            raised = translate(error.args[0], what)
+            self._client.poll(0)  # serves error_cb, which tells why
+            raise (self._link.down or raised if raised.retriable else raised) from None
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"{what}: {error}") from None
+
+
+def _listed(positions: Positions) -> list[TopicPartition]:
+    return [TopicPartition(*partition, offset) for partition, offset in positions.items()]

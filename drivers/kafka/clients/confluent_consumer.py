@@ -1,0 +1,136 @@
+"""confluent-kafka behind the seam: consuming."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, TopicPartition
+
+from notifier_kafka.driver import Delivery, Partition, Positions, Record
+from notifier_kafka.errors import CommitRefused
+
+from .. import properties
+from . import client
+from .confluent_link import Link, attempt, made, translate
+
+AWAITED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+
+
+class Consumer:
+    """A member of a group."""
+
+    def __init__(self, config: dict[str, Any], topics: Sequence[str], place: client.Place | None) -> None:
+        self.owned: set[Partition] = set()
+        self._place = place
+        self._incremental = config.get("group.protocol") == "consumer"
+        self._link = Link()
+        self._held = False
+        self._consumer = made(confluent_kafka.Consumer, config, self._link)
+        self._consumer.subscribe(list(topics), on_assign=self._gain, on_revoke=self._lose, on_lost=self._lose)
+
+    def poll(self, limit: int, timeout: float) -> list[Delivery]:
+        deliveries, _ = _consume(self._consumer, limit, timeout, self._link)
+        return deliveries
+
+    def commit(self, positions: Positions) -> None:
+        what = f"commit of {len(positions)} positions"
+        if not self._consumer.memberid():
+            raise CommitRefused(f"{what}: no longer a member of the group")
+        attempt(what, lambda: self._consumer.commit(offsets=_positions(positions), asynchronous=False))
+
+    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        asked = [TopicPartition(*partition) for partition in partitions]
+        found = attempt("positions", lambda: self._consumer.committed(asked, properties.REQUEST_TIMEOUT))
+        return {Partition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition, offset)))
+
+    def hold(self) -> None:
+        self._held = True
+        self._consumer.pause([TopicPartition(*partition) for partition in self.owned])
+
+    def proceed(self) -> None:
+        self._held = False
+        self._consumer.resume([TopicPartition(*partition) for partition in self.owned])
+
+    def close(self) -> None:
+        self.owned.clear()
+        self._consumer.close()
+
+    def _gain(self, consumer: Any, gained: list[TopicPartition]) -> None:
+        partitions = [Partition(at.topic, at.partition) for at in gained]
+        begin = self._place(partitions) if self._place else {}
+        for at, partition in zip(gained, partitions, strict=True):
+            at.offset = begin.get(partition, at.offset)
+        (consumer.incremental_assign if self._incremental else consumer.assign)(gained)
+        self.owned.update(partitions)
+        if self._held:
+            self.hold()
+
+    def _lose(self, _consumer: Any, lost: list[TopicPartition]) -> None:
+        self.owned.difference_update(Partition(at.topic, at.partition) for at in lost)
+
+
+class Reader:
+    """Reads one partition."""
+
+    def __init__(self, config: dict[str, Any], partition: Partition, offset: int) -> None:
+        self._link = Link()
+        # librdkafka asks for a group although none is joined.
+        own = {"group.id": "notifier-kafka-reader", "enable.auto.commit": False, "enable.partition.eof": True}
+        self._consumer = made(confluent_kafka.Consumer, config | own, self._link)
+        self._consumer.assign([TopicPartition(*partition, offset)])
+        self._position = offset
+
+    def poll(self, limit: int, timeout: float) -> list[Delivery]:
+        deliveries, end = _consume(self._consumer, limit, timeout, self._link)
+        if deliveries:
+            self._position = deliveries[-1].offset + 1
+        self._position = max(self._position, end)
+        return deliveries
+
+    def position(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _consume(consumer: Any, limit: int, timeout: float, link: Link) -> tuple[list[Delivery], int]:
+    """Take what is there, else wait for a first; also return where the partition ends, if told."""
+    messages = attempt("poll", lambda: consumer.consume(limit, 0))
+    if not messages:
+        first = attempt("poll", lambda: consumer.poll(timeout))
+        messages = [first] if first is not None else []
+        if first is not None and limit > 1:
+            messages += attempt("poll", lambda: consumer.consume(limit - 1, 0))
+    end = -1
+    deliveries = []
+    for message in messages:
+        error = message.error()
+        if error is None:
+            deliveries.append(_delivery(message))
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+            end = message.offset()
+        elif error.code() not in AWAITED:
+            link.down = translate(error, f"topic {message.topic()}" if message.topic() else "poll")
+    if deliveries:
+        link.down = None
+    elif link.down is not None:
+        error, link.down = link.down, None
+        raise error
+    return deliveries, end
+
+
+def _delivery(message: Any) -> Delivery:
+    topic = message.topic()
+    headers = tuple((name, content or b"") for name, content in message.headers() or ())
+    record = Record(topic, message.value(), message.key(), headers)
+    return Delivery(
+        record, Partition(topic, message.partition()), message.offset(), message.timestamp()[1] / 1000
+    )
+
+
+def _positions(positions: Positions) -> list[TopicPartition]:
+    return [TopicPartition(*partition, offset) for partition, offset in positions.items()]

@@ -1,0 +1,101 @@
+"""What librdkafka says: its own errors in the words of this package, and the state of its links.
+
+Errors of brokers, which both clients number alike, are in ``drivers.kafka.errors``.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from notifier_kafka.errors import (
+    CommitRefused,
+    ConfigurationError,
+    DeliveryFailed,
+    LogUnusable,
+    MessagingException,
+    OutboxFull,
+    TopicNotFound,
+    TransportUnavailable,
+)
+
+from .. import errors
+
+LOG = logging.getLogger(__name__)
+
+_NAMES: dict[errors.Meaning, str] = {
+    TransportUnavailable: "_TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _WAIT_COORD "
+    "_WAIT_CACHE _IN_PROGRESS _PREV_IN_PROGRESS _RETRY _SSL _UNKNOWN_BROKER _DESTROY_BROKER _INTR _NODE_UPDATE "
+    "_ISR_INSUFF _OUTDATED _PARTIAL _UNDERFLOW _NOENT _CONFLICT",
+    errors.AccessDenied: "_AUTHENTICATION",
+    TopicNotFound: "_UNKNOWN_TOPIC _UNKNOWN_PARTITION",
+    CommitRefused: "_ASSIGNMENT_LOST _MAX_POLL_EXCEEDED _FENCED _NO_OFFSET _ASSIGN_PARTITIONS "
+    "_REVOKE_PARTITIONS",
+    errors.PositionGone: "_AUTO_OFFSET_RESET _LOG_TRUNCATION _PARTITION_EOF",
+    OutboxFull: "_QUEUE_FULL",
+    DeliveryFailed: "_MSG_TIMED_OUT _PURGE_QUEUE _PURGE_INFLIGHT _GAPLESS_GUARANTEE _INCONSISTENT "
+    "_KEY_SERIALIZATION _VALUE_SERIALIZATION _INVALID_DIFFERENT_RECORD",
+    ConfigurationError: "_INVALID_ARG _NOT_CONFIGURED _UNKNOWN_GROUP _UNKNOWN_PROTOCOL _UNSUPPORTED_FEATURE "
+    "_NOT_IMPLEMENTED _INVALID_TYPE _EXISTING_SUBSCRIPTION",
+    LogUnusable: "_BAD_MSG _BAD_COMPRESSION _FAIL _DESTROY _CRIT_SYS_RESOURCE _FS _STATE _FATAL _READ_ONLY "
+    "_KEY_DESERIALIZATION _VALUE_DESERIALIZATION _APPLICATION _NOOP",
+}
+
+# Older libraries lack the newest of these names.
+LOCAL: dict[int, errors.Meaning] = {
+    getattr(KafkaError, name): meaning
+    for meaning, names in _NAMES.items()
+    for name in names.split()
+    if hasattr(KafkaError, name)
+}
+
+SPOKEN = frozenset((KafkaError._AUTHENTICATION, KafkaError._SSL))  # noqa: SLF001 - these are public
+"""Errors of one connection that no other connection will not have."""
+
+
+def translate(error: KafkaError, what: str) -> MessagingException:
+    """Make this package's error of one of librdkafka's. ``what`` says what was asked of it."""
+    code = error.code()
+    if code >= 0 or code not in LOCAL:
+        return errors.broker_error(code, what, error.str())
+    return LOCAL[code](f"{what}: {' '.join(error.str().split())}")
+
+
+class Log:
+    """librdkafka logs each try to connect; what matters of it we say ourselves, once."""
+
+    def log(self, _level: int, text: str, *args: object) -> None:
+        LOG.debug(text, *args)
+
+
+class Link:
+    """What a librdkafka instance last said of its connections."""
+
+    def __init__(self) -> None:
+        self._detail = ""
+        self.down: MessagingException | None = None
+
+    def on_error(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its public name
+            self.down = self.down or TransportUnavailable(f"no broker is reached: {self._detail}")
+        else:
+            self._detail = " ".join(error.str().split())
+            if error.code() in SPOKEN or error.fatal():
+                self.down = translate(error, "no broker is reached")
+
+
+def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link: Link) -> Any:
+    try:
+        return kind({**config, "error_cb": link.on_error, "logger": Log()})
+    except KafkaException as error:
+        raise ConfigurationError(f"[drivers_kafka]: {error.args[0].str()}") from None
+
+
+def attempt(what: str, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except KafkaException as error:
+        raise translate(error.args[0], what) from None
+    except RuntimeError as error:
+        raise errors.broker_error(-1, what, str(error)) from None

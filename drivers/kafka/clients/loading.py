@@ -1,0 +1,28 @@
+"""Finds the client library by its entry point, so that another distribution may bring one."""
+
+from importlib import metadata, util
+from typing import cast
+
+from notifier_kafka.errors import DriverLoadFailure, DriverNotFound
+
+from .client import Client
+
+NAMESPACE = "notifier_kafka.kafka_clients"
+CONFLUENT = "confluent-kafka"
+KAFKA_PYTHON = "kafka-python"
+
+
+def load(name: str) -> type[Client]:
+    """Return the class of a client library; ``auto`` is confluent-kafka where installed."""
+    if name == "auto":
+        name = CONFLUENT if util.find_spec("confluent_kafka") else KAFKA_PYTHON
+    found = {entry.name: entry for entry in metadata.entry_points(group=NAMESPACE)}
+    if name not in found:
+        raise DriverNotFound(
+            name, f"no such Kafka client: [drivers_kafka] client is auto or one of {', '.join(sorted(found))}"
+        )
+    try:
+        return cast(type[Client], found[name].load())
+    except ImportError as error:
+        what = f"notifier-kafka[{','.join(found[name].extras)}]" if found[name].extras else error.name
+        raise DriverLoadFailure(name, f"{error}; install it with: pip install '{what}'") from error

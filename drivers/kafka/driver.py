@@ -1,0 +1,144 @@
+"""The Kafka driver: what both client libraries share is here and in the modules beside."""
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+
+from notifier_kafka.driver import (
+    Delivery,
+    Driver,
+    Limits,
+    OnFailure,
+    Partition,
+    Publisher,
+    Span,
+    Start,
+    Subscription,
+)
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+from notifier_kafka.url import TransportURL
+
+from . import naming, options, properties, reading
+from .admin import KafkaAdmin
+from .clients import client, loading
+from .publisher import TopicGate, abandon
+from .subscription import KafkaSubscription
+
+
+class KafkaDriver(Driver):
+    """Topics of Apache Kafka brokers."""
+
+    durability = (
+        "written by all in-sync replicas (acks = all, the default); how many that are at least "
+        "is the topic's min.insync.replicas"
+    )
+
+    def __init__(self, url: TransportURL) -> None:
+        super().__init__(url)
+        self._settings: SimpleNamespace = url.settings(options.GROUP, options.OPTS)
+        self._common = properties.common(url, self._settings)
+        self._client: client.Client = loading.load(self._settings.client)(self._common)
+        self._lock = threading.RLock()
+        self._connected: client.Admin | None = None
+        self._lent: weakref.WeakSet[Publisher | Subscription] = weakref.WeakSet()
+        self._closed = False
+        _DRIVERS.add(self)
+
+    @property
+    def virtual_host(self) -> str | None:
+        return self.url.virtual_host
+
+    @property
+    def default_group(self) -> str | None:
+        return self._settings.consumer_group or None
+
+    def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher:
+        given = properties.publishing(self._settings, limits.retry)
+
+        def make(report: OnFailure) -> Publisher:
+            return self._client.publisher(given, report, limits)
+
+        self._refuse_closed()
+        gate = TopicGate(make, self.admin().ensure_topic, on_failure, limits, self._settings.max_request_size)
+        self._lent.add(gate)
+        return gate
+
+    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
+        for topic in topics:
+            complaint = naming.complaint(topic)
+            if complaint:
+                raise ConfigurationError(complaint)
+
+        def join(name: str, place: client.Place | None) -> client.Consumer:
+            given = properties.listening(self._settings, name)
+            return self._client.consumer(given, topics, place)
+
+        def offsets(moment: float | None, parts: Sequence[Partition]) -> dict[Partition, int]:
+            return self._offsets(topics, moment, parts)
+
+        self._refuse_closed()
+        member = KafkaSubscription(join, offsets, group, start, self._settings.poll_interval)
+        self._lent.add(member)
+        return member
+
+    def spans(
+        self, topics: Sequence[str], since: float | None = None, until: float | None = None
+    ) -> list[Span]:
+        return reading.spans(self._admin(), topics, since, until)
+
+    def read(self, span: Span) -> Iterator[Delivery]:
+        # Asked at once: a reader of a topic that is not there would wait for it.
+        self._admin().partitions(span.partition.topic)
+        given = properties.reading(self._settings)
+        return reading.deliveries(lambda: self._client.reader(given, span.partition, span.start), span)
+
+    def admin(self) -> KafkaAdmin:
+        return KafkaAdmin(self._admin, self._settings)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            admin, self._connected = self._connected, None
+        for lent in list(self._lent):
+            lent.close()
+        if admin is not None:
+            admin.close()
+
+    def forget(self) -> None:
+        """Start anew in a child process: connections and their threads are the parent's."""
+        self._lock = threading.RLock()
+        if self._connected is not None:
+            abandon(self._connected)
+        self._connected = None
+
+    def _admin(self) -> client.Admin:
+        with self._lock:
+            self._refuse_closed()
+            if self._connected is None:
+                self._connected = self._client.admin()
+            return self._connected
+
+    def _offsets(
+        self, topics: Sequence[str], moment: float | None, parts: Sequence[Partition]
+    ) -> dict[Partition, int]:
+        """Find offsets of ``parts``, or of all that the topics have, at a moment or now."""
+        admin = self._admin()
+        latest = reading.ends(admin, parts or reading.existing(admin, topics))
+        return latest if moment is None else reading.moments(admin, list(latest), moment, latest)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise TransportUnavailable("the Kafka driver is closed: make a new one")
+
+
+_DRIVERS: "weakref.WeakSet[KafkaDriver]" = weakref.WeakSet()
+
+
+def _forget_after_fork() -> None:
+    for driver in list(_DRIVERS):
+        driver.forget()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,154 @@
+"""From our options to properties as Apache Kafka names them, which both clients are given.
+
+Where Java has no name of its own for something (PEM files, user and password), it is
+librdkafka's.
+"""
+
+import difflib
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+from notifier_kafka.errors import ConfigurationError
+from notifier_kafka.url import TransportURL
+
+DEFAULT_PORT = 9092
+REQUEST_TIMEOUT = 5.0  # seconds that one call to an unreachable broker may cost
+METADATA_AGE = 3.0  # seconds until a member sees a new topic or partition
+HEARTBEAT = 3.0
+BATCH_OVERHEAD = 64 * 1024  # bytes around a record's own, generously: headers' lengths, the batch
+
+NAMES = frozenset(
+    """
+    acks allow.auto.create.topics auto.offset.reset batch.size bootstrap.servers check.crcs client.dns.lookup
+    client.id client.rack compression.type connections.max.idle.ms delivery.timeout.ms enable.auto.commit
+    enable.idempotence fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.id group.instance.id
+    group.protocol group.remote.assignor heartbeat.interval.ms isolation.level linger.ms
+    max.in.flight.requests.per.connection max.partition.fetch.bytes max.poll.interval.ms max.request.size
+    metadata.max.age.ms partition.assignment.strategy partitioner receive.buffer.bytes
+    reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retries retry.backoff.ms
+    sasl.kerberos.service.name sasl.mechanism sasl.password sasl.username security.protocol
+    send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.ms ssl.ca.location
+    ssl.certificate.location ssl.cipher.suites ssl.crl.location ssl.endpoint.identification.algorithm
+    ssl.key.location ssl.key.password transaction.timeout.ms transactional.id
+    """.split()
+)
+"""What users may ask for by ``client_properties``; a client may know more."""
+
+Properties = dict[str, str]
+
+
+def servers(url: TransportURL) -> list[tuple[str, int]]:
+    """List where the brokers are."""
+    hosts = [(host.hostname or "localhost", host.port or DEFAULT_PORT) for host in url.hosts]
+    return hosts or [("localhost", DEFAULT_PORT)]
+
+
+def spell(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def common(url: TransportURL, settings: SimpleNamespace) -> Properties:
+    """Make the properties of every connection; ``client_properties`` win."""
+    made = {
+        "bootstrap.servers": ",".join(spell(*address) for address in servers(url)),
+        "client.id": settings.client_id,
+        **_security(url, settings),
+    }
+    return made | dict(settings.client_properties)
+
+
+def publishing(settings: SimpleNamespace, retry: int) -> Properties:
+    """Make a publisher's properties. ``retry`` is that of ``Limits``, -1 for ever."""
+    idempotent = settings.idempotence and settings.acks == "all" and retry != 0
+    made = {
+        "acks": settings.acks,
+        # Without retries there is nothing to recognise, and the clients refuse the combination.
+        "enable.idempotence": "true" if idempotent else "false",
+        # An idempotent producer keeps order with five requests under way, another only with one.
+        "max.in.flight.requests.per.connection": "5" if idempotent else "1",
+        "linger.ms": _ms(settings.linger),
+        "batch.size": str(max(1, settings.batch_size)),
+        "compression.type": settings.compression,
+        "delivery.timeout.ms": _ms(settings.delivery_timeout),
+        "max.request.size": str(settings.max_request_size + BATCH_OVERHEAD),
+    }
+    retries = [number for number in (settings.retries, retry) if number is not None and number >= 0]
+    if retries:
+        made["retries"] = str(min(retries))
+    return made | dict(settings.client_properties)
+
+
+def listening(settings: SimpleNamespace, group: str) -> Properties:
+    """Make the properties of a member of ``group``."""
+    made = {
+        **reading(settings),
+        "group.id": group,
+        "group.protocol": settings.group_protocol,
+        "enable.auto.commit": "false",
+        "metadata.max.age.ms": _ms(METADATA_AGE),
+        "max.poll.interval.ms": _ms(max(settings.poll_interval, settings.session_timeout)),
+    }
+    if settings.group_protocol == "classic":
+        # With KIP-848 these are the brokers' to say, and cooperative-sticky was seen to stall.
+        made["session.timeout.ms"] = _ms(settings.session_timeout)
+        made["heartbeat.interval.ms"] = _ms(min(HEARTBEAT, settings.session_timeout / 3))
+        made["partition.assignment.strategy"] = "range"
+    if settings.group_instance_id:
+        made["group.instance.id"] = settings.group_instance_id
+    return made | dict(settings.client_properties)
+
+
+def reading(settings: SimpleNamespace) -> Properties:
+    """Make the properties of whoever reads."""
+    made = {
+        "auto.offset.reset": "earliest",
+        "isolation.level": settings.isolation_level,
+        "max.partition.fetch.bytes": str(settings.max_fetch_bytes),
+    }
+    return made | dict(settings.client_properties)
+
+
+def refuse_unknown(names: Iterable[str], known: Iterable[str] = NAMES) -> None:
+    """Raise for the first name that is not known, with the nearest one that is."""
+    choices = sorted(known)
+    for name in names:
+        if name not in choices:
+            near = difflib.get_close_matches(name, choices, 1)
+            hint = f"did you mean {near[0]}?" if near else "see Apache Kafka's configuration reference"
+            raise ConfigurationError(f"[drivers_kafka] client_properties: no property {name!r}: {hint}")
+
+
+def _security(url: TransportURL, settings: SimpleNamespace) -> Properties:
+    login = next((host for host in url.hosts if host.username is not None), None)
+    user = login.username if login else settings.sasl_username
+    password = login.password if login else settings.sasl_password
+    protocol = settings.security_protocol
+    if login is not None and not protocol.startswith("SASL"):
+        # A login in the URL is meant to be used; sending it nowhere would be no login at all.
+        protocol = {"PLAINTEXT": "SASL_PLAINTEXT", "SSL": "SASL_SSL"}[protocol]
+    made = {"security.protocol": protocol}
+    if protocol.startswith("SASL"):
+        if not user:
+            raise ConfigurationError(
+                f"[drivers_kafka] security_protocol = {protocol} needs a user: "
+                "give user:password in the transport URL or set sasl_username and sasl_password"
+            )
+        made |= {
+            "sasl.mechanism": settings.sasl_mechanism,
+            "sasl.username": user,
+            "sasl.password": password or "",
+        }
+    if protocol.endswith("SSL"):
+        files = {
+            "ssl.ca.location": settings.ssl_cafile,
+            "ssl.certificate.location": settings.ssl_client_cert_file,
+            "ssl.key.location": settings.ssl_client_key_file,
+            "ssl.key.password": settings.ssl_client_key_password,
+        }
+        made |= {name: value for name, value in files.items() if value}
+        made["ssl.endpoint.identification.algorithm"] = "https" if settings.ssl_check_hostname else "none"
+    return made
+
+
+def _ms(seconds: float) -> str:
+    return str(round(seconds * 1000))

@@ -1,0 +1,236 @@
+"""Publishing, whatever the client library: checks, topics on first use, fork.
+
+A client's publisher is given records of topics that exist. Records of a topic that is not
+known yet wait here, in order, while a thread sees to it that there is one.
+"""
+
+import ctypes
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from notifier_kafka.driver import Limits, OnFailure, OnSettled, Publisher, Receipt, Record
+from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+
+from . import errors, naming
+
+LOG = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+ROOM_CHECK = 0.01
+
+Ensure = Callable[[str], None]
+"""Makes sure that a topic exists. Blocks."""
+
+Make = Callable[[OnFailure], Publisher]
+_Waiting = tuple[Record, OnSettled | None]
+
+
+class TopicGate:
+    """A ``Publisher`` before a client's own."""
+
+    def __init__(
+        self, make: Make, ensure: Ensure, on_failure: OnFailure, limits: Limits, largest: int
+    ) -> None:
+        self._make = make
+        self._ensure = ensure
+        self._on_failure = on_failure
+        self._limits = limits
+        self._largest = largest
+        self._closed = False
+        self._publisher: Publisher | None = make(self._report)
+        self._start_empty()
+        _GATES.add(self)
+
+    def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
+        topic, value, key, _ = record
+        size = (len(value) if value else 0) + (len(key) if key else 0)
+        if size > self._largest:
+            raise DeliveryFailed(
+                f"topic {topic}: a record of {size} bytes exceeds {self._largest}: "
+                "raise [drivers_kafka] max_request_size or send less"
+            )
+        if on_settled is not None:
+            on_settled = partial(self._pass_on, topic, on_settled)
+        if topic in self._known and (publisher := self._publisher) is not None:
+            publisher.offer(record, on_settled)
+        else:
+            self._hold(record, on_settled, size)
+
+    def flush(self, timeout: float) -> int:
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            while self._held and (left := deadline - time.monotonic()) > 0:
+                self._moved.wait(left)
+            held, publisher = self._held, self._publisher
+        return held + (publisher.flush(max(0.0, deadline - time.monotonic())) if publisher else 0)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._moved.notify_all()
+            opener, publisher = self._opener, self._publisher
+        if opener and opener is not threading.current_thread():
+            opener.join()
+        for topic in list(self._waiting):
+            self._give_up(topic, DeliveryFailed("the publisher was closed before this record was sent"))
+        if publisher is not None:
+            publisher.close()
+
+    def forget(self) -> None:
+        """Start anew in a child process: what is under way, and its threads, are the parent's."""
+        if self._publisher is not None:
+            abandon(self._publisher)
+        self._publisher = None
+        self._start_empty()
+
+    def _start_empty(self) -> None:
+        self._lock = threading.RLock()
+        self._moved = threading.Condition(self._lock)
+        self._known: set[str] = set()
+        self._waiting: dict[str, deque[_Waiting]] = {}
+        self._held = self._bytes = 0
+        self._opener: threading.Thread | None = None
+
+    def _hold(self, record: Record, on_settled: OnSettled | None, size: int) -> None:
+        complaint = naming.complaint(record.topic)
+        if complaint:
+            raise DeliveryFailed(complaint)
+        if size > self._limits.bytes:
+            raise DeliveryFailed(
+                f"topic {record.topic}: a record of {size} bytes exceeds the outbox of {self._limits.bytes}: "
+                "raise [notifications] outbox_bytes or send less"
+            )
+        with self._lock:
+            if self._closed:
+                raise DeliveryFailed("the publisher is closed: publish before closing it")
+            if self._publisher is None:
+                self._publisher = self._make(self._report)
+            if record.topic in self._known:
+                self._publisher.offer(record, on_settled)
+                return
+            if self._held >= self._limits.records or self._bytes + size > self._limits.bytes:
+                raise OutboxFull(f"{self._held} records wait for their topics already: Kafka is away")
+            self._waiting.setdefault(record.topic, deque()).append((record, on_settled))
+            self._held += 1
+            self._bytes += size
+            if self._opener is None:
+                self._opener = threading.Thread(target=self._open, name="notifier-kafka-topics", daemon=True)
+                self._opener.start()
+
+    def _open(self) -> None:
+        """Make the topics that records wait for; ends when there are none."""
+        while True:
+            with self._lock:
+                topic = next(iter(self._waiting), None)
+                if self._closed or topic is None:
+                    self._opener = None
+                    return
+            refusal = self._ensured(topic)
+            if refusal is None:
+                self._release(topic)
+            elif not self._closed:
+                self._give_up(topic, errors.for_record(refusal))
+
+    def _ensured(self, topic: str) -> MessagingException | None:
+        """Try as often as the limits say; return why it is in vain."""
+        pause, tries = FIRST_PAUSE, 0
+        while True:
+            try:
+                self._ensure(topic)
+            except MessagingException as error:
+                if self._closed or not errors.for_record(error).retriable or tries == self._limits.retry:
+                    return error
+                if not tries:
+                    LOG.warning("Publishing to topic %s waits: %s", topic, error)
+            else:
+                if tries:
+                    LOG.warning("Publishing to topic %s goes on", topic)
+                return None
+            tries += 1
+            with self._lock:
+                self._moved.wait_for(lambda: self._closed, pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _release(self, topic: str) -> None:
+        """Hand over what waits for a topic; what is offered meanwhile queues up behind."""
+        while not self._closed:
+            with self._lock:
+                if not self._waiting[topic]:
+                    del self._waiting[topic]
+                    self._known.add(topic)
+                    return
+                record, on_settled = self._waiting[topic][0]
+                refused: DeliveryFailed | None = None
+                try:
+                    if self._publisher is not None:
+                        self._publisher.offer(record, on_settled)
+                except DeliveryFailed as error:
+                    refused = error
+                if not isinstance(refused, OutboxFull):
+                    self._take(topic)
+            if isinstance(refused, OutboxFull):
+                time.sleep(ROOM_CHECK)
+            elif refused is not None:
+                self._settle((record, on_settled), refused)
+
+    def _give_up(self, topic: str, why: MessagingException) -> None:
+        with self._lock:
+            lost = [self._take(topic) for _ in range(len(self._waiting.get(topic, ())))]
+            self._waiting.pop(topic, None)
+        for entry in lost:
+            self._settle(entry, why)
+
+    def _take(self, topic: str) -> _Waiting:
+        entry = self._waiting[topic].popleft()
+        _, value, key, _ = entry[0]
+        self._held -= 1
+        self._bytes -= (len(value) if value else 0) + (len(key) if key else 0)
+        self._moved.notify_all()
+        return entry
+
+    def _settle(self, entry: _Waiting, why: MessagingException) -> None:
+        record, on_settled = entry
+        try:
+            if on_settled is None:
+                self._on_failure(record, why)
+            else:
+                on_settled(why)
+        except Exception:
+            # The user's code on our thread: its error must not cost other records.
+            LOG.exception("A callback for a failed record of topic %s raised", record.topic)
+
+    def _report(self, record: Record, error: MessagingException) -> None:
+        # A topic that was deleted is made again for those who publish next.
+        self._known.discard(record.topic)
+        self._on_failure(record, error)
+
+    def _pass_on(self, topic: str, on_settled: OnSettled, outcome: Receipt | MessagingException) -> None:
+        if isinstance(outcome, MessagingException):
+            self._known.discard(topic)
+        on_settled(outcome)
+
+
+def abandon(thing: object) -> None:
+    """Keep an object of a client library for ever.
+
+    In a child process its threads are missing, and its destructor would wait for them.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+_GATES: "weakref.WeakSet[TopicGate]" = weakref.WeakSet()
+
+
+def _forget_after_fork() -> None:
+    for gate in list(_GATES):
+        gate.forget()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)

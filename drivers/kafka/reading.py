@@ -1,0 +1,78 @@
+"""Spans, and reading them without a group."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from notifier_kafka.driver import Delivery, Partition, Span
+from notifier_kafka.errors import TopicNotFound, TransportUnavailable
+
+from .clients.client import EARLIEST, LATEST, Admin, Reader
+
+BATCH = 1_000
+WAIT = 0.5
+PATIENCE = 10.0  # seconds without any progress after which the log counts as unavailable
+
+
+def spans(
+    admin: Admin, topics: Sequence[str], since: float | None = None, until: float | None = None
+) -> list[Span]:
+    """Find what the topics hold, or what they took from ``since`` to before ``until``."""
+    parts = sorted(one.partition for topic in topics for one in admin.partitions(topic))
+    if not parts:
+        return []
+    # The ends before the times: a record that comes in between is in neither.
+    latest = admin.offsets(dict.fromkeys(parts, LATEST))
+    earliest = admin.offsets(dict.fromkeys(parts, EARLIEST))
+    starts = earliest if since is None else moments(admin, parts, since, latest)
+    stops = latest if until is None else moments(admin, parts, until, latest)
+    return [Span(part, *_between(starts[part], stops[part], earliest[part])) for part in parts]
+
+
+def moments(
+    admin: Admin, parts: Sequence[Partition], moment: float, latest: Mapping[Partition, int]
+) -> dict[Partition, int]:
+    """Find the first offsets at or after a moment; the end where there is none."""
+    found = admin.offsets(dict.fromkeys(parts, max(0, round(moment * 1000))))
+    return {part: latest[part] if found.get(part, -1) < 0 else found[part] for part in parts}
+
+
+def existing(admin: Admin, topics: Iterable[str]) -> set[Partition]:
+    """List the partitions of those topics that are there."""
+    there: set[Partition] = set()
+    for topic in topics:
+        try:
+            there.update(one.partition for one in admin.partitions(topic))
+        except TopicNotFound:
+            continue
+    return there
+
+
+def ends(admin: Admin, parts: Iterable[Partition]) -> dict[Partition, int]:
+    """Find the ends of partitions, without those whose topic is gone."""
+    wanted = set(parts)
+    asked = existing(admin, {part.topic for part in wanted}) & wanted
+    return admin.offsets(dict.fromkeys(asked, LATEST)) if asked else {}
+
+
+def deliveries(make: Callable[[], Reader], span: Span) -> Iterator[Delivery]:
+    """Read a span; ends past its stop, and at the end of the partition, over gaps as well."""
+    if span.start >= span.stop:
+        return
+    reader = make()
+    try:
+        idle = 0.0
+        while (position := reader.position()) < span.stop:
+            found = reader.poll(min(BATCH, span.stop - position), WAIT)
+            for delivery in found:
+                if delivery.offset >= span.stop:
+                    return
+                yield delivery
+            idle = 0.0 if found or reader.position() > position else idle + WAIT
+            if idle >= PATIENCE:
+                raise TransportUnavailable(f"{span.partition}: nothing came at offset {position}")
+    finally:
+        reader.close()
+
+
+def _between(start: int, stop: int, earliest: int) -> tuple[int, int]:
+    stop = max(stop, earliest)
+    return min(max(start, earliest), stop), stop

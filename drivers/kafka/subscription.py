@@ -1,0 +1,230 @@
+"""Listening, whatever the client library: start positions, commits, membership.
+
+Two promises need work that the libraries do not do:
+
+* Where a group begins is fixed when its first member joins, and written down for the
+  partitions that have no position: "latest" asked anew by the next owner would skip what the
+  first was given and did not finish.
+* A member may work for longer than Kafka's poll interval on what one poll brought. A thread
+  then polls in its place, with everything on hold, so that the group neither throws the
+  member out nor waits for it; a partition that moves on meanwhile is refused at commit.
+"""
+
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+from notifier_kafka.driver import Delivery, Partition, Positions, Start
+from notifier_kafka.errors import CommitRefused, MessagingException, TopicNotFound
+
+from .clients import client
+
+LOG = logging.getLogger(__name__)
+
+SLICE = 0.2  # seconds of waiting after which a poll looks whether it was closed
+
+Join = Callable[[str, client.Place | None], client.Consumer]
+"""Connects a consumer of a group. Blocks."""
+
+Offsets = Callable[[float | None, Sequence[Partition]], dict[Partition, int]]
+"""Finds the offsets of a moment, None being now; of all partitions if none are named. Blocks."""
+
+
+class KafkaSubscription:
+    """A ``Subscription``. The lock is held by whoever uses the consumer."""
+
+    def __init__(
+        self, join: Join, offsets: Offsets, group: str | None, start: Start, patience: float
+    ) -> None:
+        self._join = join
+        self._offsets = offsets
+        self._group = group or f"notifier-kafka-{uuid.uuid4()}"
+        self._private = group is None
+        self._start = start
+        # After a third of Kafka's poll interval somebody should poll.
+        self._patience = patience / 3
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._joining: Future[client.Consumer] | None = None
+        self._consumer: client.Consumer | None = None
+        self._now: dict[Partition, int] | None = None
+        self._recorded: dict[Partition, int] = {}
+        self._early: list[Delivery] = []
+        self._polled = time.monotonic()
+        self._held = False
+        self._misplaced = False
+        self._keeper: threading.Thread | None = None
+        self._process = os.getpid()
+
+    def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        deadline = time.monotonic() + timeout
+        while not self._closed.is_set():
+            left = max(0.0, min(SLICE, deadline - time.monotonic()))
+            deliveries = self._poll_once(limit, left)
+            if deliveries or time.monotonic() >= deadline:
+                return deliveries
+        return []
+
+    def commit(self, positions: Positions) -> None:
+        with self._lock:
+            consumer = self._consumer
+            lost = frozenset(positions) - (consumer.owned if consumer else set())
+            if consumer is None or lost:
+                named = ", ".join(f"{topic} {number}" for topic, number in sorted(lost))
+                raise CommitRefused(f"group {self._group} gave partitions to another member: {named}", lost)
+            ahead = {p: n for p, n in positions.items() if n > self._position(consumer, p)}
+            if ahead and not self._private:
+                self._record(consumer, ahead)
+            self._recorded.update(ahead)
+
+    def seek(self, positions: Positions) -> None:
+        with self._lock:
+            self._early = [d for d in self._early if d.partition not in positions]
+            if self._consumer is not None:
+                for partition, offset in positions.items():
+                    if partition in self._consumer.owned:
+                        self._consumer.seek(partition, offset)
+
+    def close(self) -> None:
+        self._closed.set()
+        if os.getpid() != self._process:
+            return  # a forked child's copy: the membership is the parent's
+        with self._lock:
+            consumer, self._consumer = self._consumer, None
+            joining, self._joining = self._joining, None
+            if joining is not None:
+                joining.add_done_callback(_close_late)
+            if consumer is not None:
+                consumer.close()
+
+    def _poll_once(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        consumer = self._joined(timeout)
+        if consumer is None:
+            return []
+        with self._lock:
+            if self._closed.is_set():
+                return []
+            self._polled = time.monotonic()
+            if self._held:
+                self._held = False
+                consumer.proceed()
+            if self._early:
+                deliveries, self._early = self._early[:limit], self._early[limit:]
+                return [d for d in deliveries if d.partition in consumer.owned]
+            return self._fetched(consumer, limit, timeout)
+
+    def _fetched(self, consumer: client.Consumer, limit: int, timeout: float) -> Sequence[Delivery]:
+        try:
+            return consumer.poll(limit, timeout)
+        except MessagingException:
+            if self._misplaced:
+                # It would begin anywhere: leave, and join anew with the next poll.
+                self._misplaced = False
+                self._consumer = None
+                consumer.close()
+            raise
+
+    def _joined(self, timeout: float) -> client.Consumer | None:
+        """Return the consumer, once there is one; it is made in a thread, as that blocks."""
+        with self._lock:
+            if self._consumer is not None or self._closed.is_set():
+                return self._consumer
+            if self._joining is None:
+                self._joining = Future()
+                work = threading.Thread(target=self._connect, args=(self._joining,), daemon=True)
+                work.start()
+            joining = self._joining
+        try:
+            consumer = joining.result(timeout)
+        except TimeoutError:
+            return None
+        except MessagingException:
+            self._joining = None
+            raise
+        with self._lock:
+            if self._joining is joining:
+                self._joining, self._consumer = None, consumer
+            return self._consumer
+
+    def _connect(self, joining: "Future[client.Consumer]") -> None:
+        try:
+            if self._start == "latest" and self._now is None:
+                self._now = self._offsets(None, ())
+            consumer = self._join(self._group, self._place)
+        except Exception as error:
+            joining.set_exception(error)
+        else:
+            joining.set_result(consumer)
+            if self._keeper is None:
+                self._polled = time.monotonic()
+                self._keeper = threading.Thread(target=self._keep, name="notifier-kafka-member", daemon=True)
+                self._keeper.start()
+
+    def _place(self, partitions: Sequence[Partition]) -> Positions:
+        """Say where partitions begin that became ours; called by the consumer in its poll."""
+        self._early = [d for d in self._early if d.partition not in partitions]
+        if self._private:
+            begin = {p: self._recorded[p] for p in partitions if p in self._recorded}
+        else:
+            begin = {}
+            for partition in partitions:
+                self._recorded.pop(partition, None)
+        if self._start == "earliest" or self._consumer is None:
+            return begin
+        try:
+            return begin | self._begin(self._consumer, [p for p in partitions if p not in begin])
+        except MessagingException:
+            self._misplaced = True
+            raise
+
+    def _begin(self, consumer: client.Consumer, partitions: Sequence[Partition]) -> Positions:
+        known = {} if self._private else consumer.committed(partitions)
+        new = [partition for partition in partitions if partition not in known]
+        if isinstance(self._start, float | int):
+            begin = self._offsets(self._start, new)
+        else:
+            # A partition that was not there when we joined is read from its beginning.
+            begin = {p: self._now[p] for p in new if self._now and p in self._now}
+        if begin and not self._private:
+            consumer.commit(begin)
+        return begin
+
+    def _position(self, consumer: client.Consumer, partition: Partition) -> int:
+        if partition not in self._recorded:
+            asked = () if self._private else [p for p in consumer.owned if p not in self._recorded]
+            found = consumer.committed(asked) if asked else {}
+            self._recorded.update({p: found.get(p, 0) for p in asked or (partition,)})
+        return self._recorded[partition]
+
+    def _record(self, consumer: client.Consumer, positions: Positions) -> None:
+        try:
+            consumer.commit(positions)
+        except (CommitRefused, TopicNotFound) as error:
+            raise CommitRefused(f"group {self._group}: {error}", frozenset(positions)) from error
+
+    def _keep(self) -> None:
+        """Poll in the place of a user who is at work for long."""
+        while not self._closed.wait(min(1.0, self._patience)):
+            if time.monotonic() - self._polled < self._patience or not self._lock.acquire(timeout=SLICE):
+                continue
+            try:
+                consumer = self._consumer
+                if consumer is not None and not self._closed.is_set():
+                    if not self._held:
+                        self._held = True
+                        consumer.hold()
+                    # What slips through the hold is kept for the user's next poll.
+                    self._early += consumer.poll(1, 0.0)
+            except MessagingException as error:
+                LOG.debug("Polling for a listener at work: %s", error)
+            finally:
+                self._lock.release()
+
+
+def _close_late(joining: "Future[client.Consumer]") -> None:
+    if joining.exception() is None:
+        joining.result().close()

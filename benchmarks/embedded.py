@@ -51,10 +51,13 @@ def listen(count: int, rounds: int) -> list[measure.Result]:
         log = Path(directory) / "backlog.db"
         with _transport(log) as bus:
             _send_many(notifier.Notifier(bus, "compute.host1", driver="messagingv2"), count)
+        bare_log = _bare_log(Path(directory) / "bare.db")
+        _insert(bare_log, [(number, 0.0, b"compute.host1", _envelope()) for number in range(count)])
+        bare_log.execute("CREATE TABLE position(next INTEGER)")
         contestants = [
             measure.Contestant("batch endpoint", lambda n: _listen(log, n, batch=True)),
             measure.Contestant("one by one", lambda n: _listen(log, n, batch=False)),
-            measure.Contestant("bare select and decode", lambda n: _bare_listen(log, n)),
+            measure.Contestant("bare select and decode", lambda n: _bare_listen(bare_log, n)),
         ]
         return measure.compare(contestants, count, rounds)
 
@@ -184,19 +187,13 @@ def _listen(log: Path, count: int, *, batch: bool) -> None:
                 raise RuntimeError(f"the measurement is void: {endpoint.left} did not arrive")
 
 
-def _bare_listen(log: Path, count: int) -> None:
-    connection = sqlite3.connect(log, isolation_level=None)
-    connection.execute("CREATE TABLE IF NOT EXISTS bare_position(offset INTEGER)")
-    left = count
-    rows = connection.execute("SELECT value FROM record")
-    while found := rows.fetchmany(BATCH):
-        for (value,) in found:
-            loads(loads(value)["oslo.message"])
-        connection.execute("INSERT INTO bare_position VALUES (?)", (left,))
-        left -= len(found)
-    connection.close()
-    if left > 0:
-        raise RuntimeError(f"the measurement is void: {left} of {count} are not there")
+def _bare_listen(log: sqlite3.Connection, count: int) -> None:
+    position = 0
+    while position < count:
+        rows = log.execute("SELECT value FROM record WHERE id >= ? ORDER BY id LIMIT ?", (position, BATCH))
+        found = [loads(loads(value)["oslo.message"]) for (value,) in rows]
+        position += len(found)
+        log.execute("INSERT INTO position VALUES (?)", (position,))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Endpoints and their filters: from notifications to one verdict each."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from notifier_kafka.filters import NotificationFilter
@@ -42,9 +42,9 @@ class Dispatcher:
         """The priorities that some endpoint has a method for."""
         return list(self._callbacks)
 
-    def dispatch(self, notifications: Sequence[Notification]) -> list[Verdict]:
-        """Return a verdict for each notification."""
-        return [self._dispatch_one(notification) for notification in notifications]
+    def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
+        """Return a verdict for each notification, which is handled when it is asked for."""
+        return map(self._dispatch_one, notifications)
 
     def _dispatch_one(self, notification: Notification) -> Verdict:
         callbacks = self._callbacks.get(notification.priority.lower())
@@ -52,17 +52,12 @@ class Dispatcher:
             return HANDLED
         try:
             message = self._open(notification)
+            ctxt, publisher_id, event_type, payload, metadata = message.values()
             for screen, callback in callbacks:
                 if screen is not None and not _passes(screen, message):
                     continue
-                result = callback(
-                    message["ctxt"],
-                    message["publisher_id"],
-                    message["event_type"],
-                    message["payload"],
-                    message["metadata"],
-                )
-                if result == NotificationResult.REQUEUE:
+                answer = callback(ctxt, publisher_id, event_type, payload, metadata)
+                if answer == NotificationResult.REQUEUE:
                     return REQUEUE
         except Exception as error:  # noqa: BLE001 - user code; its notification comes back
             return _failed(error)
@@ -86,7 +81,7 @@ class Dispatcher:
 class BatchDispatcher(Dispatcher):
     """Gives lists of messages to the endpoints, one list for each priority."""
 
-    def dispatch(self, notifications: Sequence[Notification]) -> list[Verdict]:
+    def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
         verdicts = [HANDLED] * len(notifications)
         by_priority: dict[str, list[tuple[int, Message]]] = {}
         for index, notification in enumerate(notifications):

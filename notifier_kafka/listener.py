@@ -12,21 +12,20 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from notifier_kafka import codec, options, requeue, topics
+from notifier_kafka import options, requeue, topics
 from notifier_kafka.accounts import Accounts
-from notifier_kafka.dispatcher import BatchDispatcher, Dispatcher, Verdict
-from notifier_kafka.driver import Delivery, Partition, Positions, Record, Subscription
+from notifier_kafka.dispatcher import BatchDispatcher, Dispatcher
+from notifier_kafka.driver import Delivery, Positions, Subscription
 from notifier_kafka.errors import (
     CommitRefused,
-    DecodeError,
     ExecutorLoadFailure,
     InvalidTarget,
     MessagingException,
     MessagingTimeout,
     ServerListenError,
 )
-from notifier_kafka.notification import Notification, NotificationResult
 from notifier_kafka.serializer import Serializer
+from notifier_kafka.settlement import Settlement
 from notifier_kafka.target import Target
 from notifier_kafka.transport import NotificationTransport
 
@@ -58,10 +57,13 @@ class Listener:
         self.accounts = Accounts(LOG)
         self._settings = options.listener(transport.conf)
         self._dispatcher = dispatcher
-        self._allow_requeue = allow_requeue
         self._group = pool or self._settings.group or transport.driver.default_group or _program(transport)
-        # One by one, a stop is obeyed between any two notifications; a batch is one piece.
-        self._step = None if isinstance(dispatcher, BatchDispatcher) else 1
+        self._settlement = Settlement(
+            dispatcher,
+            self.accounts,
+            allow_requeue=allow_requeue,
+            max_attempts=self._settings.max_attempts,
+        )
         self._limit: int = batch_size or self._settings.batch_size
         self._fill: float = batch_timeout or 0.0
         self._stopping = threading.Event()
@@ -176,68 +178,23 @@ class Listener:
         due, self._held = self._held[:ready], self._held[ready:]
         return due
 
-    def _settle(self, subscription: Subscription, deliveries: list[Delivery]) -> None:
-        """Dispatch, make durable what comes back or is set aside, then commit."""
-        step = self._step or len(deliveries)
-        positions: dict[Partition, int] = {}
-        moved: list[Record] = []
-        for begin in range(0, len(deliveries), step or 1):
-            if self._stopping.is_set():
-                break
-            some = deliveries[begin : begin + step]
-            moved += self._dispatch(some)
-            for delivery in some:
-                positions[delivery.partition] = delivery.offset + 1
-        if positions and (not moved or self._requeue.store(moved, self._stopping)):
+    def _settle(self, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
+        """Handle deliveries, make durable what comes back or is set aside, then commit."""
+        if not deliveries:
+            return
+        positions, moved = self._settlement.settle(deliveries, self._requeue, self._stopping)
+        if not moved or self._requeue.store(moved, self._stopping):
             self._commit(subscription, positions)
 
-    def _dispatch(self, deliveries: list[Delivery]) -> list[Record]:
-        """Let the endpoints handle deliveries; return the records that must not get lost."""
-        moved: list[Record] = []
-        good: list[tuple[Delivery, Notification]] = []
-        for delivery in deliveries:
-            try:
-                good.append((delivery, codec.decode(delivery.record)))
-            except DecodeError as error:
-                self.accounts.add("malformed")
-                LOG.warning(
-                    "Malformed record set aside: topic %s partition %d offset %d: %s",
-                    *delivery.partition,
-                    delivery.offset,
-                    error,
-                )
-                moved.append(self._requeue.aside(delivery, str(error)))
-        if good:
-            verdicts = self._dispatcher.dispatch([notification for _, notification in good])
-            for (delivery, _), verdict in zip(good, verdicts, strict=True):
-                record = self._judge(delivery, verdict)
-                if record is not None:
-                    moved.append(record)
-        return moved
-
-    def _judge(self, delivery: Delivery, verdict: Verdict) -> Record | None:
-        if verdict.result != NotificationResult.REQUEUE:
-            self.accounts.add("handled")
-            return None
-        if verdict.error is None and not self._allow_requeue:
-            # As in oslo.messaging: who did not ask for requeueing has it acknowledged.
-            self.accounts.add("refused")
-            return None
-        attempt = requeue.attempts(delivery.record) + 1
-        if verdict.error is not None and attempt >= self._settings.max_attempts:
-            self.accounts.add("dead_lettered")
-            reason = f"endpoint raised {type(verdict.error).__name__} in attempt {attempt}"
-            return self._requeue.aside(delivery, reason)
-        self.accounts.add("requeued")
-        return self._requeue.again(delivery)
-
     def _commit(self, subscription: Subscription, positions: Positions) -> None:
+        if not positions:
+            return
         try:
             subscription.commit(positions)
         except CommitRefused as refused:
             LOG.info("Partitions went to another member, which may repeat the last batch: %s", refused)
             kept = {p: offset for p, offset in positions.items() if p not in refused.partitions}
-            if kept and len(kept) < len(positions):
+            if len(kept) < len(positions):
                 self._commit(subscription, kept)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from notifier_kafka import identity, keys, options, plugins
 from notifier_kafka.channels import channel
 from notifier_kafka.driver import Receipt
-from notifier_kafka.errors import MessagingException
+from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.serializer import NoOpSerializer, Serializer
@@ -172,8 +172,11 @@ class Notifier:
             except MessagingException as error:
                 # The other channels are served first; the caller made the mistake and hears of it.
                 refusal = refusal or error
-            except Exception:  # a third party's channel must not crash the service
+            except Exception as error:  # a third party's channel must not crash the service
                 LOG.exception("The channel %s failed", type(each).__name__)
+                if waiter is not None:
+                    failed = f"the channel {type(each).__name__} raised {type(error).__name__}"
+                    refusal = refusal or DeliveryFailed(failed)
         if refusal is not None:
             raise refusal
         return None if waiter is None else waiter.receipts(self._wait_timeout)

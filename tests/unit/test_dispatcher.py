@@ -1,7 +1,7 @@
 """What endpoints get and what their answers mean."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -34,7 +34,7 @@ class Picky(Recorder):
     filter_rule = filters.NotificationFilter(event_type=r"^wanted\.")
 
 
-def results(verdicts: Sequence[dispatcher.Verdict]) -> list[str]:
+def results(verdicts: Iterable[dispatcher.Verdict]) -> list[str]:
     return [verdict.result for verdict in verdicts]
 
 
@@ -86,7 +86,8 @@ def test_an_endpoint_that_raises_refuses_and_is_logged(caplog: pytest.LogCapture
 
 def test_a_filter_keeps_notifications_from_its_endpoint_only() -> None:
     picky, other = Picky(), Recorder()
-    dispatcher.Dispatcher([picky, other], None).dispatch([make(event_type="wanted.x"), make()])
+    verdicts = dispatcher.Dispatcher([picky, other], None).dispatch([make(event_type="wanted.x"), make()])
+    assert results(verdicts) == ["handled", "handled"]
     assert [len(endpoint.seen) for endpoint in (picky, other)] == [1, 2]
 
 
@@ -100,7 +101,8 @@ class Shouting(serializer.NoOpSerializer):
 
 def test_the_serializer_is_undone_before_filters_and_endpoints() -> None:
     endpoint = Recorder()
-    dispatcher.Dispatcher([endpoint], Shouting()).dispatch([make(payload="hello")])
+    verdicts = dispatcher.Dispatcher([endpoint], Shouting()).dispatch([make(payload="hello")])
+    assert results(verdicts) == ["handled"]
     assert endpoint.seen[0][0] == {"user": "ME"}
     assert endpoint.seen[0][3] == "ME: HELLO"
 

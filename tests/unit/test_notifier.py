@@ -169,6 +169,8 @@ def test_a_channel_that_fails_does_not_crash_the_service(
     sender.info({}, "e", "s3cret")
     assert len(published(notifier_transport)) == 1
     assert "The channel Broken failed" in caplog.text
+    with pytest.raises(MessageDeliveryFailure, match="the channel Broken raised OSError"):
+        sender.prepare(wait=True).info({}, "e", 1)
 
 
 def test_wait_returns_where_it_landed(notifier_transport: transport.NotificationTransport) -> None:

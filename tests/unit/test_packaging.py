@@ -105,6 +105,7 @@ transport.cleanup()
 class Installed(NamedTuple):
     """An environment of its own with the package and the stranger's distribution."""
 
+    source: pathlib.Path
     python: str
     program: str
 
@@ -121,6 +122,7 @@ class Installed(NamedTuple):
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Install from a source distribution that was built outside the checkout."""
     base = tmp_path_factory.mktemp("installed")
+    # The build writes beside its sources, so it gets a copy of what it may write on.
     source, stranger, venv = base / "source", base / "stranger", base / "venv"
     _copy_sources(source)
     stranger.mkdir()
@@ -129,11 +131,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     (stranger / "stranger.py").write_text(STRANGER_MODULE)
     _do(base, sys.executable, "-m", "venv", str(venv))
     python = str(venv / "bin" / "python")
-    _do(base, python, "-m", "pip", "install", "-q", "setuptools")
+    _do(base, python, "-m", "pip", "install", "-q", "setuptools>=77")
     _do(source, python, "-c", f"from setuptools import build_meta as b; b.build_sdist({str(base)!r})")
     [sdist] = base.glob("*.tar.gz")
-    _do(base, python, "-m", "pip", "install", "-q", str(sdist), str(stranger))
-    return Installed(python, str(venv / "bin" / "notifier-kafka"))
+    # One setuptools serves both builds; an environment for each would be fetched again.
+    build = ("--no-build-isolation", "--use-pep517", "--no-compile")
+    _do(base, python, "-m", "pip", "install", "-q", *build, str(sdist), str(stranger))
+    return Installed(source, python, str(venv / "bin" / "notifier-kafka"))
 
 
 def _copy_sources(target: pathlib.Path) -> None:
@@ -151,18 +155,18 @@ def _do(cwd: pathlib.Path, *command: str) -> None:
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
 
-def _wanted() -> set[str]:
-    """What a file of the checkout is called once installed, for every file a user needs."""
+def _wanted(source: pathlib.Path) -> set[str]:
+    """What each file of the rooms is called once installed; a user needs every one."""
     rooms = {
         "notifier_kafka": "notifier_kafka",
         "drivers": "notifier_kafka_drivers",
         "spark_sinks": "spark_sinks",
     }
     return {
-        f"{package}/{path.relative_to(ROOT / room).as_posix()}"
+        f"{package}/{path.relative_to(source / room).as_posix()}"
         for room, package in rooms.items()
-        for path in (ROOT / room).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        for path in (source / room).rglob("*")
+        if path.is_file()
     }
 
 
@@ -171,7 +175,7 @@ def test_every_file_of_the_rooms_is_installed(installed: Installed, tmp_path: pa
     files = set(installed.python_says(program, cwd=tmp_path).split())
 
     assert "notifier_kafka_drivers/sqlite/schema.sql" in files
-    assert _wanted() - files == set()
+    assert _wanted(installed.source) - files == set()
     tops = {name.partition("/")[0] for name in files if ".." not in name and ".dist-info" not in name}
     assert tops == {"notifier_kafka", "notifier_kafka_drivers", "spark_sinks"}
 

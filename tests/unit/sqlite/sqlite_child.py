@@ -1,0 +1,136 @@
+"""Processes for the tests of the SQLite driver: ``sqlite_child.py FUNCTION ARGUMENT...``."""
+
+import os
+import resource
+import select
+import struct
+import sys
+import time
+
+from sqlite_rig import ends, make_driver, numbers, open_driver, publish, read_all, unexpected
+
+from notifier_kafka.driver import Limits, Receipt, Record
+from notifier_kafka.errors import MessagingException
+from notifier_kafka_drivers.sqlite import logfile
+from notifier_kafka_drivers.sqlite.appender import Appender
+from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
+
+
+def say(text: object) -> None:
+    print(text, flush=True)
+
+
+def hold(path: str) -> None:
+    """Keep the turn to write until killed."""
+    driver = make_driver(path)
+    with driver._log.writing():
+        say("held")
+        time.sleep(3600)
+
+
+def write_endlessly(path: str) -> None:
+    """Publish one number after another; say each when it is durable."""
+    driver = make_driver(path)
+    publisher = driver.publisher(unexpected, Limits(records=100))
+    number = 0
+
+    def settled(value: int) -> None:
+        say(value)
+
+    while True:
+        value = number
+        if publisher.flush(0) < 50:
+            publisher.offer(
+                Record("t", b"%d" % value, b"k"),
+                lambda outcome, value=value: settled(value) if isinstance(outcome, Receipt) else None,
+            )
+            number += 1
+
+
+def listen(path: str, group: str, query: str) -> None:
+    """Poll for ever; say what was committed."""
+    driver = make_driver(path, query)
+    subscription = driver.subscribe(["t"], group, "earliest")
+    while True:
+        found = subscription.poll(10, 0.2)
+        if found:
+            subscription.commit(ends(found))
+            say(" ".join(map(str, numbers(found))))
+
+
+def own(path: str, group: str, query: str) -> None:
+    """Poll once, say what came, commit nothing, then work until killed."""
+    driver = make_driver(path, query)
+    subscription = driver.subscribe(["t"], group, "earliest")
+    say(len(subscription.poll(1_000, 30)))
+    time.sleep(3600)
+
+
+def fill(path: str) -> None:
+    """Publish into a file that may not grow, then let it grow."""
+    driver = make_driver(path)
+    failures: list[MessagingException] = []
+    publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
+    publisher.offer(Record("t", b"-1", b"k"))
+    assert publisher.flush(30) == 0
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))
+    for number in range(2_000):
+        publisher.offer(Record("t", b"%d" % number, b"k", (("pad", bytes(1_000)),)))
+    waiting = publisher.flush(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    left = publisher.flush(30)
+    print(bool(waiting), left, len(failures), numbers(read_all(driver, "t")) == list(range(-1, 2_000)))
+    driver.close()
+
+
+def fork(path: str) -> None:
+    """Publish on both sides of a fork, the child ending as programs do."""
+    driver = make_driver(path)
+    publish(driver, "t", range(10), b"parent")
+    subscription = driver.subscribe(["t"], "g", "earliest")
+    assert len(subscription.poll(100, 10)) == 10
+    pid = os.fork()
+    if pid == 0:
+        publish(driver, "t", range(100, 110), b"child")
+        subscription.close()
+        sys.exit(0)
+    publish(driver, "t", range(10, 20), b"parent")
+    status = os.waitpid(pid, 0)[1]
+    publish(driver, "t", range(20, 30), b"parent")
+    subscription.commit({span.partition: span.stop for span in driver.spans(["t"])})
+    say(status)
+
+
+def storm_write(path: str, name: str, count: str, acknowledged: str) -> None:
+    """Commit ``count`` transactions of a record or two; note how many are acknowledged."""
+    with open_driver(path, "synchronous=normal&busy_timeout=60") as driver:
+        log = driver._log
+        appender = Appender(log, lambda: 4, Retention(log, lambda: Bounds(0, 0)))
+        notes = os.open(acknowledged, os.O_RDWR | os.O_CREAT)
+        for number in range(int(count)):
+            value = b"%d" % number + b"x" * (number % 300)
+            appender.append([Record("storm", value, f"{name}-{number % 3}".encode())])
+            os.pwrite(notes, struct.pack("q", number + 1), 0)
+
+
+def storm_checkpoint(path: str) -> None:
+    """Checkpoint in a loop until standard input ends; say how often."""
+    with open_driver(path, "synchronous=normal&busy_timeout=60") as driver:
+        times = 0
+        while not _input_ended():
+            with driver._log.reading() as connection, driver._log._turn():
+                if times % 2:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                else:
+                    logfile._truncate_wal(connection)
+            times += 1
+        say(times)
+
+
+def _input_ended() -> bool:
+    return bool(select.select([0], [], [], 0)[0])
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

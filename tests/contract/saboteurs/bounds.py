@@ -69,7 +69,7 @@ class LeaksForeignErrors(Saboteur):
             return described
 
     def admin(self) -> Admin:
-        return self.LeakyAdmin(super().admin(), self)  # type: ignore[return-value]
+        return self.LeakyAdmin(super().admin(), self)
 
 
 class LeaksWhenClosed(Saboteur):

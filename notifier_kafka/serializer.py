@@ -47,6 +47,6 @@ class JsonPayloadSerializer(NoOpSerializer):
 
     # Static and with this name for the context, because programs call it on the class.
     @staticmethod
-    def serialize_entity(context: Any, entity: Any) -> Any:  # type: ignore[override]  # noqa: ARG004
+    def serialize_entity(context: Any, entity: Any) -> Any:  # noqa: ARG004
         """Return ``entity`` converted by the rules of ``primitives``, or raise ``EncodeError``."""
         return primitives.convert(entity, "payload")

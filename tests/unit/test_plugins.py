@@ -20,6 +20,12 @@ def test_an_unknown_name_tells_the_nearest_and_all_installed() -> None:
     assert not caught.value.retriable
 
 
+def test_a_module_of_the_plugins_own_is_not_to_be_installed() -> None:
+    entry = metadata.EntryPoint("thing", "package.thing:Thing", "some.namespace")
+    error = ModuleNotFoundError("No module named 'package.thing'", name="package.thing")
+    assert "install" not in plugins.describe_failure(entry, error)
+
+
 @pytest.mark.parametrize(
     ("value", "error", "advice"),
     [

@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import inspect
 import ipaddress
 import json
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import threading
 import types
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -293,6 +295,20 @@ def test_conversions(coder: codec.Codec, payload: Any, expected: Any) -> None:
             assert repr(coder.decode(Record("t", value, None, headers)).payload) == repr(wanted)
 
 
+def no_json(token: str) -> None:
+    pytest.fail(f"{token} is no JSON")
+
+
+@BOTH
+@pytest.mark.parametrize("payload", [float("nan"), {"a": [float("inf")]}, Real("nan"), {float("nan"): 1}])
+def test_what_is_written_is_strict_json(coder: codec.Codec, payload: Any) -> None:
+    notification = SENT._replace(payload=payload, context={"load": float("nan")})
+    for form in FORMS:
+        json.loads(coder.encode(notification, form).value, parse_constant=no_json)
+    envelope = json.loads(coder.encode(notification, "envelope").value)
+    assert json.loads(envelope["oslo.message"], parse_constant=no_json)["_context"] == {"load": None}
+
+
 def nested(levels: int, innermost: Any = None) -> Any:
     value: Any = [] if innermost is None else [innermost]
     for level in range(levels - 1):
@@ -367,6 +383,18 @@ def test_the_deepest_that_is_written_is_read(coder: codec.Codec, form: codec.For
         value, headers = coder.encode(notification, form)
         deepest = primitives.convert(notification.payload, "payload")
         assert coder.decode(Record("t", value, None, headers)).payload == deepest
+
+
+def call_below(frames: int, call: Callable[[], object]) -> object:
+    return call_below(frames - 1, call) if frames else call()
+
+
+@BOTH
+def test_a_stack_that_is_nearly_full(coder: codec.Codec) -> None:
+    notification = SENT._replace(payload=nested(primitives.MAX_DEPTH, 2**70))
+    frames = sys.getrecursionlimit() - len(inspect.stack()) - 150
+    with pytest.raises(EncodeError, match="payload: nested too deeply for the stack"):
+        call_below(frames, lambda: coder.encode(notification, "flat"))
 
 
 @BOTH

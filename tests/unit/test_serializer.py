@@ -50,6 +50,10 @@ def test_json_payload_converts_a_copy() -> None:
     assert serializer.JsonPayloadSerializer().serialize_context({"a": 1}) == {"a": 1}
 
 
+def test_json_payload_converts_without_an_instance() -> None:
+    assert serializer.JsonPayloadSerializer.serialize_entity({}, {"a": (1,)}) == {"a": [1]}
+
+
 def test_json_payload_refuses_what_has_no_form() -> None:
     with pytest.raises(EncodeError, match=r"payload\.a\[1\]: a complex has no form"):
         serializer.JsonPayloadSerializer().serialize_entity({}, {"a": [1, 1j]})

@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 import pytest
 import saboteurs
 
+from notifier_kafka.testing import conformance
+
 CLASS = """
 class Test{name}(conformance.DriverSuite):
     {knobs}
@@ -100,6 +102,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
 
 def test_every_clause_has_a_saboteur() -> None:
     assert {saboteur.clause for saboteur in SPOILT} == set(range(1, 10))
+
+
+def test_every_test_of_a_clause_catches_a_saboteur() -> None:
+    tests = {name for name in dir(conformance.DriverSuite) if name.startswith("test_clause_")}
+    assert tests == {name.partition("[")[0] for saboteur in SPOILT for name in saboteur.caught_by}
 
 
 def test_an_honest_driver_passes_the_same_tests(outcomes: Outcomes) -> None:

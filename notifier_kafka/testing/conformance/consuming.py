@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from notifier_kafka.driver import Partition
-from notifier_kafka.errors import CommitRefused
+from notifier_kafka.errors import CommitRefused, MessagingException
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.rig import Member, Rig, after, places, values
@@ -157,6 +157,17 @@ class Consuming(Base):
         member = rig.join(topic, group)
         rig.gather(60, member, seconds=self.takeover)
         assert values(member.deliveries) == sorted(r.value or b"" for r in child.numbered(topic, 60))
+
+    def test_clause_5_a_closed_subscription_yields_nothing(self, rig: Rig) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 10))
+        member = rig.join(topic, rig.name())
+        member.subscription.close()
+        try:
+            deliveries = list(member.subscription.poll(10, 0.1))
+        except MessagingException:
+            deliveries = []
+        assert deliveries == []
 
     def _commit_and_leave(self, rig: Rig, topic: str, group: str, *offsets: int) -> None:
         member = rig.join(topic, group)

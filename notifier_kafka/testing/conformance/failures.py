@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from notifier_kafka.driver import Driver, Limits, Partition, Record, Span
-from notifier_kafka.errors import MessagingException, OutboxFull, TopicNotFound
-from notifier_kafka.testing import child
+from notifier_kafka.errors import MessagingException, TopicNotFound
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.publishing import Settled
 from notifier_kafka.testing.conformance.rig import Member, Rig, values
@@ -67,17 +66,6 @@ class Failures(Base):
         with pytest.raises(MessagingException):
             ON_A_USELESS_LOG[call](driver)
 
-    def test_clause_7_a_closed_subscription_yields_nothing(self, rig: Rig) -> None:
-        topic = rig.topic()
-        rig.publish(child.numbered(topic, 10))
-        member = rig.join(topic, rig.name())
-        member.subscription.close()
-        try:
-            deliveries = list(member.subscription.poll(10, 0.1))
-        except MessagingException:
-            deliveries = []
-        assert deliveries == []
-
     @pytest.mark.parametrize("name", ODD_NAMES)
     def test_clause_7_an_odd_topic_name_is_taken_or_refused_in_so_many_words(
         self, rig: Rig, name: str
@@ -102,17 +90,6 @@ class Failures(Base):
         with pytest.raises(MessagingException):
             rig.admin().create_topic(name, 1, {"no.such.setting": "1"})
         assert name not in rig.admin().list_topics()
-
-    def test_clause_7_what_is_given_up_is_told_in_this_package_s_errors(self, rig: Rig) -> None:
-        topic = rig.topic()
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits())
-        rig.offer(publisher, child.numbered(topic, 1000))
-        publisher.close()
-        assert all(isinstance(error, MessagingException) for _, error in settled.failures)
-        with pytest.raises(MessagingException) as caught:
-            publisher.offer(Record(topic, b"late"))
-        assert not isinstance(caught.value, OutboxFull)
 
     def test_close_may_come_twice(self, rig: Rig) -> None:
         driver = rig.connect()

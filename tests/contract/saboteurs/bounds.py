@@ -1,4 +1,4 @@
-"""Groups, errors, threads and time: clauses 6 to 9."""
+"""Errors, threads and time: clauses 7, 8 and 9."""
 
 import sqlite3
 import threading
@@ -12,46 +12,11 @@ from notifier_kafka.driver import (
     OnSettled,
     Record,
     Span,
-    Start,
-    Subscription,
     TopicDescription,
 )
-from notifier_kafka.errors import TopicNotFound
+from notifier_kafka.errors import MessagingException, TopicNotFound
 from notifier_kafka.url import TransportURL
 from saboteurs.base import Saboteur, Wrapped
-
-# Clause 6
-
-
-class OneGroupForAll(Saboteur):
-    clause = 6
-    caught_by = (
-        "test_clause_6_every_group_gets_everything",
-        "test_clause_6_a_commit_moves_no_other_group",
-    )
-
-    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
-        return super().subscribe(topics, "everybody", start)
-
-
-class EveryMemberAlone(Saboteur):
-    clause = 6
-    caught_by = (
-        "test_clause_6_within_a_group_a_partition_has_one_owner",
-        "test_clause_6_more_members_than_partitions_share_without_overlap",
-    )
-
-    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
-        return super().subscribe(topics, None, start)
-
-
-class NoGroupIsShared(Saboteur):
-    clause = 6
-    caught_by = ("test_clause_6_no_group_is_a_group_of_its_own",)
-
-    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
-        return super().subscribe(topics, group or "nobody", start)
-
 
 # Clause 7
 
@@ -102,7 +67,49 @@ class LeaksFromTheSystem(Saboteur):
             self.inner.offer(record, on_settled and raw)
 
 
+class MendsOddTopics(Saboteur):
+    clause = 7
+    caught_by = ("test_clause_7_an_odd_topic_name_is_taken_or_refused_in_so_many_words[a/b]",)
+
+    class publisher_class(Wrapped):  # noqa: N801
+        def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
+            self.inner.offer(record._replace(topic=record.topic.replace("/", "-")), on_settled)
+
+
+class IgnoresWhatItCannotCreate(Saboteur):
+    clause = 7
+    caught_by = (
+        "test_clause_7_an_unfit_partition_count_is_refused",
+        "test_clause_7_unknown_settings_are_refused",
+    )
+
+    class LaxAdmin(Wrapped):
+        def create_topic(self, name: str, *shape: Any) -> None:
+            try:
+                self.inner.create_topic(name, *shape)
+            except MessagingException:
+                return
+
+    def admin(self) -> Admin:
+        return self.LaxAdmin(super().admin(), self)
+
+
 # Clause 8
+
+
+class PullsTheRugAway(LeaksWhenClosed):
+    clause = 8
+    caught_by = (
+        "test_clause_8_the_driver_is_closed_while_others_use_it",
+        "test_clause_8_the_driver_is_closed_during_a_poll",
+    )
+
+    class subscription_class(Wrapped):  # noqa: N801
+        def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+            deliveries: Sequence[Delivery] = self.inner.poll(limit, timeout)
+            if getattr(self.driver, "gone", False):
+                raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
+            return deliveries
 
 
 class SharesASlot(Saboteur):
@@ -194,6 +201,34 @@ class ReadsPastTheStop(Saboteur):
 
     def read(self, span: Span) -> Iterator[Delivery]:
         return super().read(span._replace(stop=span.stop + 1))
+
+
+class HangsOverGaps(Saboteur):
+    clause = 9
+    caught_by = ("test_clause_9_read_ends_over_a_gap",)
+    gone = False
+
+    def read(self, span: Span) -> Iterator[Delivery]:
+        missing = span.stop - span.start
+        for delivery in super().read(span):
+            missing -= 1
+            yield delivery
+        while missing and not self.gone:
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        self.gone = True
+        super().close()
+
+
+class PollsWithoutWaiting(Saboteur):
+    clause = 9
+    caught_by = ("test_clause_9_poll_waits_for_what_comes_meanwhile",)
+
+    class subscription_class(Wrapped):  # noqa: N801
+        def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+            deliveries: Sequence[Delivery] = self.inner.poll(limit, min(timeout, 0.01))
+            return deliveries
 
 
 class OpensInTheConstructor(Saboteur):

@@ -1,4 +1,4 @@
-"""Subscriptions with wrong positions: clauses 3, 4 and 5."""
+"""Wrong positions and wrong owners: clauses 3 to 6."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from notifier_kafka.driver import (
     Delivery,
     Partition,
     Positions,
+    Start,
     Subscription,
 )
 from notifier_kafka.errors import CommitRefused, MessagingException
@@ -146,3 +147,44 @@ class CommitsOnPoll(Saboteur):
             deliveries: Sequence[Delivery] = self.inner.poll(limit, timeout)
             self.inner.commit({d.partition: d.offset + 1 for d in deliveries})
             return deliveries
+
+
+class LivesOnAfterClose(Saboteur):
+    clause = 5
+    caught_by = ("test_clause_5_a_closed_subscription_yields_nothing",)
+
+    class subscription_class(Wrapped):  # noqa: N801
+        def close(self) -> None: ...
+
+
+# Clause 6
+
+
+class OneGroupForAll(Saboteur):
+    clause = 6
+    caught_by = (
+        "test_clause_6_every_group_gets_everything",
+        "test_clause_6_a_commit_moves_no_other_group",
+    )
+
+    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
+        return super().subscribe(topics, "everybody", start)
+
+
+class EveryMemberAlone(Saboteur):
+    clause = 6
+    caught_by = (
+        "test_clause_6_within_a_group_a_partition_has_one_owner",
+        "test_clause_6_more_members_than_partitions_share_without_overlap",
+    )
+
+    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
+        return super().subscribe(topics, None, start)
+
+
+class NoGroupIsShared(Saboteur):
+    clause = 6
+    caught_by = ("test_clause_6_no_group_is_a_group_of_its_own",)
+
+    def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
+        return super().subscribe(topics, group or "nobody", start)

@@ -12,7 +12,7 @@ from notifier_kafka.driver import (
     Record,
     Span,
 )
-from notifier_kafka.errors import DeliveryFailed
+from notifier_kafka.errors import DeliveryFailed, OutboxFull
 from saboteurs.base import Saboteur, Wrapped
 
 # Clause 1
@@ -90,9 +90,12 @@ class SettlesTwice(Saboteur):
             self.inner.offer(record, on_settled and twice)
 
 
-class TakesWhenClosed(Saboteur):
+class TakesWhatItRefuses(Saboteur):
     clause = 1
-    caught_by = ("test_clause_1_offer_after_close_is_refused",)
+    caught_by = (
+        "test_clause_1_offer_after_close_is_refused",
+        "test_clause_1_offer_takes_or_refuses_an_oversized_record_in_so_many_words",
+    )
 
     class publisher_class(Wrapped):  # noqa: N801
         def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
@@ -101,6 +104,18 @@ class TakesWhenClosed(Saboteur):
             except DeliveryFailed as error:
                 if error.retriable:
                     raise
+
+
+class DropsWhenFull(Saboteur):
+    clause = 1
+    caught_by = ("test_clause_1_a_full_outbox_refuses_and_keeps_what_it_accepted",)
+
+    class publisher_class(Wrapped):  # noqa: N801
+        def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
+            try:
+                self.inner.offer(record, on_settled)
+            except OutboxFull:
+                return
 
 
 # Clause 2

@@ -45,13 +45,17 @@ _WRITTEN_AS_TEXT = {
 }
 
 
-def convert(value: Any, name: str) -> Any:
+Rule = Callable[[Any], Any]
+
+
+def convert(value: Any, name: str, *, instances: bool = False) -> Any:
     """Return ``value`` as dict, list, str, int, float, bool and None, nothing shared with it.
 
-    ``name`` is where the path in an error begins. Errors never hold the value.
+    ``name`` is where the path in an error begins. Errors never hold the value. With
+    ``instances`` an object that no rule knows becomes the object of its attributes.
     """
     try:
-        return _walk(value, 0)
+        return _walk(value, 0, simplify_instance if instances else simplify)
     except _Refused as refused:
         raise EncodeError(f"{name}{refused.path()}: {refused.reason}") from None
     except RecursionError:
@@ -81,6 +85,16 @@ def simplify(value: Any) -> Any:
     if isinstance(value, Collection):
         return list(value)
     raise TypeError
+
+
+def simplify_instance(value: Any) -> Any:
+    """Take a step as ``simplify`` does, or from an instance to its attributes."""
+    try:
+        return simplify(value)
+    except TypeError:
+        if isinstance(value, type) or not hasattr(value, "__dict__") or callable(value):
+            raise
+        return dict(vars(value))
 
 
 def _plain(value: Any) -> Any:
@@ -130,35 +144,35 @@ class _Refused(Exception):
         return "".join(steps[:_SHOWN_STEPS]) + ("..." if len(steps) > _SHOWN_STEPS else "")
 
 
-def _walk(value: Any, depth: int) -> Any:
+def _walk(value: Any, depth: int, rule: Rule) -> Any:
     kind = type(value)
     if kind is dict:
-        return _object(value, depth + 1)
+        return _object(value, depth + 1, rule)
     if kind is list or kind is tuple:
-        return _array(value, depth + 1)
+        return _array(value, depth + 1, rule)
     check = _CHECKS.get(kind)
-    return check(value) if check else _walk(_simplified(value), depth)
+    return check(value) if check else _walk(_simplified(value, rule), depth, rule)
 
 
-def _object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+def _object(value: dict[Any, Any], depth: int, rule: Rule) -> dict[str, Any]:
     _check_depth(depth)
     converted = {}
     # A list first: another thread may be changing the dict.
     for key, member in list(value.items()):
         try:
-            converted[_key(key)] = _walk(member, depth)
+            converted[_key(key)] = _walk(member, depth, rule)
         except _Refused as refused:
             refused.steps.append(_step(key))
             raise
     return converted
 
 
-def _array(value: Iterable[Any], depth: int) -> list[Any]:
+def _array(value: Iterable[Any], depth: int, rule: Rule) -> list[Any]:
     _check_depth(depth)
     converted: list[Any] = []
     for member in value:
         try:
-            converted.append(_walk(member, depth))
+            converted.append(_walk(member, depth, rule))
         except _Refused as refused:
             refused.steps.append(f"[{len(converted)}]")
             raise
@@ -177,15 +191,15 @@ def _key(key: Any) -> str:
         return json.dumps(key)
     if isinstance(key, int):
         return _digits(key)
-    simple = _simplified(key)
+    simple = _simplified(key, simplify)
     if isinstance(simple, dict | list):
         raise _Refused(f"a {_type_name(key)} as key has no form in JSON")
     return _key(simple)
 
 
-def _simplified(value: Any) -> Any:
+def _simplified(value: Any, rule: Rule) -> Any:
     try:
-        return simplify(value)
+        return rule(value)
     except UnicodeDecodeError:
         raise _Refused(f"{_type_name(value)} that is not UTF-8 text") from None
     except TypeError:

@@ -48,5 +48,8 @@ class JsonPayloadSerializer(NoOpSerializer):
     # Static and with this name for the context, because programs call it on the class.
     @staticmethod
     def serialize_entity(context: Any, entity: Any) -> Any:  # noqa: ARG004
-        """Return ``entity`` converted by the rules of ``primitives``, or raise ``EncodeError``."""
-        return primitives.convert(entity, "payload")
+        """Return ``entity`` converted by the rules of ``primitives``, or raise ``EncodeError``.
+
+        As in oslo.messaging's, an object of a program's own becomes its attributes.
+        """
+        return primitives.convert(entity, "payload", instances=True)

@@ -57,3 +57,20 @@ def test_json_payload_converts_without_an_instance() -> None:
 def test_json_payload_refuses_what_has_no_form() -> None:
     with pytest.raises(EncodeError, match=r"payload\.a\[1\]: a complex has no form"):
         serializer.JsonPayloadSerializer().serialize_entity({}, {"a": [1, 1j]})
+
+
+class Volume:
+    def __init__(self, size: object) -> None:
+        self.size = size
+
+
+def test_json_payload_takes_a_programs_own_objects_apart() -> None:
+    entity = {"volumes": [Volume(1), Volume({2})]}
+    expected = {"volumes": [{"size": 1}, {"size": [2]}]}
+    assert serializer.JsonPayloadSerializer.serialize_entity({}, entity) == expected
+    loop = Volume(1)
+    loop.size = loop
+    with pytest.raises(EncodeError, match="nested beyond"):
+        serializer.JsonPayloadSerializer.serialize_entity({}, loop)
+    with pytest.raises(EncodeError, match=r"payload\.size: a type has no form"):
+        serializer.JsonPayloadSerializer.serialize_entity({}, Volume(Volume))

@@ -19,8 +19,10 @@ ELSEWHERE = {"notifier_kafka_drivers", "spark_sinks", "cliff", "yaml", "pytest"}
 MAY_USE_CONF = {"notifier_kafka/handlers.py", "notifier_kafka/middleware.py"}
 
 A_DRIVER_SEES = {"driver", "errors", "url", "outbox"}
-# The local cluster is no part of the driver: it starts a broker, as the Spark job starts a JVM.
+# The local cluster is no part of the driver: it starts a broker, as the Spark job starts a JVM,
+# and has commands of its own.
 THE_LOCAL_CLUSTER_SEES = {
+    "drivers/kafka/commands.py": {"cli", "jars"},
     "drivers/kafka/cluster.py": {"java"},
     "drivers/kafka/server.py": {"jars", "java"},
 }

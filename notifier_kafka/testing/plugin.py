@@ -1,7 +1,7 @@
 """A pytest plugin for users' tests: a private log, a transport on it, what was published.
 
-Nothing of the package is imported before a fixture is asked for: the plugin is loaded in
-every run of pytest where the package is installed.
+By itself it imports nothing but the package's face: it is loaded in every run of pytest
+where the package is installed, and the rest can wait until a fixture is asked for.
 """
 
 from collections.abc import Callable, Iterator

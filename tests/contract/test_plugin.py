@@ -1,5 +1,7 @@
 """The fixtures that users' tests get with the package."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -53,3 +55,14 @@ def test_several_transports_share_the_log(
     Notifier(notifier_transport, "one").info({}, "event", 1)
     Notifier(notifier_transport, "two").info({}, "event", 2)
     assert [n.payload for n in captured_notifications()] == [1, 2]
+
+
+def test_the_plugin_by_itself_imports_nothing_more_than_the_face() -> None:
+    code = """if True:
+        import sys, notifier_kafka, pytest
+        before = set(sys.modules)
+        import notifier_kafka.testing.plugin
+        print(*sorted(name for name in set(sys.modules) - before if "notifier" in name or "oslo" in name))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["notifier_kafka.testing", "notifier_kafka.testing.plugin"]

@@ -7,7 +7,7 @@ from notifier_kafka.driver import Partition
 from notifier_kafka.errors import GroupBusy, MessagingException, TopicNotFound
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
-from notifier_kafka.testing.conformance.rig import Rig, after, held
+from notifier_kafka.testing.conformance.rig import Rig, after, held, values
 
 
 class Administration(Base):
@@ -93,3 +93,19 @@ class Administration(Base):
         again = rig.join(topic, group)
         rig.gather(30, again, seconds=self.takeover)
         assert len(again.deliveries) == 30
+
+    def test_admin_a_topic_made_again_is_read_from_its_beginning(self, rig: Rig) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 30))
+        group = rig.name()
+        member = rig.join(topic, group)
+        rig.gather(30, member)
+        member.subscription.commit(after(member.deliveries))
+        member.subscription.close()
+        rig.admin().delete_topic(topic)
+        rig.until(lambda: topic not in rig.admin().list_topics(), "the topic to go")
+        rig.admin().create_topic(topic, 3)
+        rig.publish(child.numbered(topic, 12, first=30))
+        again = rig.join(topic, group)
+        rig.gather(12, again, seconds=self.takeover)
+        assert values(again.deliveries) == values(rig.contents(topic))

@@ -1,6 +1,7 @@
 # ruff: noqa: S101
 """Clause 8: what threads may do at once."""
 
+import functools
 import threading
 import time
 from collections import defaultdict
@@ -11,7 +12,7 @@ from notifier_kafka.errors import MessagingException, OutboxFull
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.publishing import Settled
-from notifier_kafka.testing.conformance.rig import POLL, Rig
+from notifier_kafka.testing.conformance.rig import POLL, Member, Rig, after, places
 
 
 class Threads(Base):
@@ -123,6 +124,20 @@ class Threads(Base):
         raised = rig.together(poll, close)
         assert [error for error in raised if not isinstance(error, MessagingException)] == []
         assert late == []
+
+    def test_subscriptions_of_one_driver_may_live_in_different_threads(self, rig: Rig) -> None:
+        topic = rig.topic()
+        driver = rig.connect()
+        members = [Member(driver.subscribe([topic], rig.name(), "earliest")) for _ in range(3)]
+
+        def take(member: Member) -> None:
+            rig.gather(200, member)
+            member.subscription.commit(after(member.deliveries))
+            member.subscription.close()
+
+        takers = [functools.partial(take, member) for member in members]
+        assert rig.together(lambda: rig.publish(child.numbered(topic, 200)), *takers) == []
+        assert [len(set(places(member.deliveries))) for member in members] == [200] * 3
 
     def _until_refused(self, call: Callable[[], object]) -> Callable[[], None]:
         """Repeat a call until it raises an error of this package."""

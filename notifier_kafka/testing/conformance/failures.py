@@ -1,15 +1,17 @@
 # ruff: noqa: S101
 """Clause 7: only this package's errors leave a driver."""
 
+import math
 from collections.abc import Callable
 
 import pytest
 
 from notifier_kafka.driver import Driver, Limits, Partition, Record, Span
 from notifier_kafka.errors import MessagingException, TopicNotFound
+from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.publishing import Settled
-from notifier_kafka.testing.conformance.rig import Member, Rig, values
+from notifier_kafka.testing.conformance.rig import Member, Rig, held, values
 
 Call = Callable[[Driver], object]
 
@@ -26,6 +28,11 @@ ON_A_USELESS_LOG: dict[str, Call] = {
     "create": lambda driver: driver.admin().create_topic("conformance", 1),
     "poll": lambda driver: driver.subscribe(["conformance"], "conformance", "earliest").poll(1, 5),
     "publish": lambda driver: _publish(driver, "conformance"),
+}
+BEYOND_THE_LOG: dict[str, Callable[[Driver, str], int]] = {
+    "read to 2**64": lambda driver, topic: len(list(driver.read(Span(Partition(topic, 0), 0, 2**64)))),
+    "spans since infinity": lambda driver, topic: held(driver.spans([topic], since=math.inf)),
+    "spans until infinity": lambda driver, topic: held(driver.spans([topic], until=math.inf)),
 }
 ODD_NAMES = ["", ".", "..", "a b", "a/b", "new\nline\n", "nul\0", "日本", "x" * 300, "'; drop table x"]
 
@@ -90,6 +97,18 @@ class Failures(Base):
         with pytest.raises(MessagingException):
             rig.admin().create_topic(name, 1, {"no.such.setting": "1"})
         assert name not in rig.admin().list_topics()
+
+    @pytest.mark.parametrize("call", BEYOND_THE_LOG)
+    def test_clause_7_a_number_beyond_the_log_is_taken_or_refused_in_so_many_words(
+        self, rig: Rig, call: str
+    ) -> None:
+        topic = rig.topic(partitions=1)
+        rig.publish(child.numbered(topic, 10))
+        try:
+            found = BEYOND_THE_LOG[call](rig.home, topic)
+        except MessagingException:
+            found = 0
+        assert found in (0, 10)
 
     def test_close_may_come_twice(self, rig: Rig) -> None:
         driver = rig.connect()

@@ -94,6 +94,16 @@ class IgnoresWhatItCannotCreate(Saboteur):
         return self.LaxAdmin(super().admin(), self)
 
 
+class CountsInSixtyFourBits(Saboteur):
+    clause = 7
+    caught_by = ("test_clause_7_a_number_beyond_the_log_is_taken_or_refused_in_so_many_words[read to 2**64]",)
+
+    def read(self, span: Span) -> Iterator[Delivery]:
+        if span.stop >= 2**63:
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+        return super().read(span)
+
+
 # Clause 8
 
 

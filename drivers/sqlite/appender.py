@@ -95,6 +95,6 @@ class Appender:
         # have it written again.
         try:
             self._log.checkpoint(size)
-            self._retention.step()
+            self._retention.step(size)
         except MessagingException as error:
             LOG.warning("Housekeeping is put off: %s", error)

@@ -16,6 +16,8 @@ STEP_RECORDS = 8_192
 """At most so many in one transaction. More than a batch, or publishers would outrun it."""
 
 _INTERVAL = 5.0
+# So many looks while as much is written as is kept.
+_LOOKS = 16
 
 # The partitions that hold something, with the time of their oldest record, oldest first.
 _OLDEST = """
@@ -39,12 +41,16 @@ class Retention:
         self._log = log
         self._bounds = bounds
         self._due = 0.0
+        self._written = 0
 
-    def step(self) -> int:
-        """Delete some records if it is time to; return how many."""
+    def step(self, written: int = 0) -> int:
+        """Delete some records if, after ``written`` more bytes, it is time to; return how many."""
         bounds = self._bounds()
-        if not any(bounds) or time.monotonic() < self._due:
+        self._written += written
+        much = 0 < bounds.bytes < self._written * _LOOKS
+        if not any(bounds) or (time.monotonic() < self._due and not much):
             return 0
+        self._written = 0
         with self._log.writing() as connection:
             deleted = _trim_old(connection, bounds.seconds) if bounds.seconds else 0
             if bounds.bytes:

@@ -34,16 +34,16 @@ def write_endlessly(path: str) -> None:
     publisher = driver.publisher(unexpected, Limits(records=100))
     number = 0
 
-    def settled(value: int) -> None:
-        say(value)
+    def offer(value: int) -> None:
+        def settled(outcome: object) -> None:
+            if isinstance(outcome, Receipt):
+                say(value)
+
+        publisher.offer(Record("t", b"%d" % value, b"k"), settled)
 
     while True:
-        value = number
         if publisher.flush(0) < 50:
-            publisher.offer(
-                Record("t", b"%d" % value, b"k"),
-                lambda outcome, value=value: settled(value) if isinstance(outcome, Receipt) else None,
-            )
+            offer(number)
             number += 1
 
 

@@ -1,0 +1,210 @@
+"""What is at the path: nothing, a log of ours, or something that must not be touched."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from sqlite_rig import make_driver, numbers, open_driver, publish, read_all
+
+from notifier_kafka.errors import LogUnusable, MessagingException, TransportUnavailable
+
+
+def mode(path: pathlib.Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(params=["publish", "spans", "poll", "admin"])
+def use(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def try_to(use: str, path: pathlib.Path) -> None:
+    with open_driver(path) as driver:
+        if use == "publish":
+            publish(driver, "t", [1])
+        elif use == "spans":
+            driver.spans(["t"])
+        elif use == "poll":
+            driver.subscribe(["t"], "g", "earliest").poll(1, 1)
+        else:
+            driver.admin().list_topics()
+
+
+def refusal(use: str, path: pathlib.Path) -> str:
+    with pytest.raises(MessagingException) as caught:
+        try_to(use, path)
+    cause = caught.value if use != "publish" else caught.value.__cause__
+    assert isinstance(cause, LogUnusable)
+    assert not caught.value.retriable
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_files_are_the_owners_alone(tmp_path: pathlib.Path) -> None:
+    previous = os.umask(0)
+    try:
+        with open_driver(tmp_path / "new" / "log.db") as driver:
+            publish(driver, "t", [1])
+            files = sorted((tmp_path / "new").iterdir())
+            assert [file.name for file in files] == ["log.db", "log.db-lock", "log.db-shm", "log.db-wal"]
+            assert {mode(file) for file in files} == {0o600}
+            assert mode(tmp_path / "new") == 0o700
+    finally:
+        os.umask(previous)
+
+
+def test_a_directory_that_is_there_keeps_its_mode(tmp_path: pathlib.Path) -> None:
+    tmp_path.chmod(0o755)
+    with open_driver(tmp_path / "log.db") as driver:
+        publish(driver, "t", [1])
+    assert mode(tmp_path) == 0o755
+
+
+def test_what_was_published_is_there_after_reopening(tmp_path: pathlib.Path) -> None:
+    for number in range(3):
+        with open_driver(tmp_path / "log.db") as driver:
+            publish(driver, "t", [number])
+    with open_driver(tmp_path / "log.db") as driver:
+        assert numbers(read_all(driver, "t")) == [0, 1, 2]
+
+
+def test_a_relative_path_stays_where_it_was_meant(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    driver = make_driver("log.db")
+    monkeypatch.chdir("/")
+    publish(driver, "t", [1])
+    driver.close()
+    assert (tmp_path / "log.db").exists()
+
+
+def test_a_private_log_is_made_late_and_leaves_nothing() -> None:
+    driver = make_driver(None)
+    publish(driver, "t", [1])
+    path = pathlib.Path(driver.admin().describe_topic("t").details["file"])
+    assert mode(path.parent) == 0o700
+    assert numbers(read_all(driver, "t")) == [1]
+    driver.close()
+    assert not path.parent.exists()
+
+
+def test_a_private_log_goes_with_a_process_that_closes_nothing() -> None:
+    code = (
+        "from sqlite_rig import make_driver, publish; driver = make_driver(None); "
+        "publish(driver, 't', [1]); print(driver.admin().describe_topic('t').details['file'])"
+    )
+    directory = pathlib.Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=directory, capture_output=True, text=True, check=True
+    )
+    assert not pathlib.Path(done.stdout.strip()).parent.exists()
+    assert done.stderr == ""
+
+
+def test_a_foreign_file_is_refused_and_untouched(tmp_path: pathlib.Path, use: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("these are my notes, and no database\n" * 100)
+    before = path.read_bytes()
+    assert "no SQLite database" in refusal(use, path)
+    assert path.read_bytes() == before
+
+
+def test_a_foreign_database_is_refused_and_untouched(tmp_path: pathlib.Path, use: str) -> None:
+    path = tmp_path / "browser.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE history (url TEXT)")
+        connection.commit()
+    before = path.read_bytes()
+    assert "another program" in refusal(use, path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_schema_is_refused(tmp_path: pathlib.Path, use: str) -> None:
+    path = tmp_path / "log.db"
+    with open_driver(path) as driver:
+        publish(driver, "t", [1])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+        connection.commit()
+    assert "upgrade notifier-kafka" in refusal(use, path)
+
+
+def test_a_damaged_log_is_refused(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "log.db"
+    with open_driver(path) as driver:
+        publish(driver, "t", range(5_000))
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    path.write_bytes(content)
+    with open_driver(path) as driver, pytest.raises(LogUnusable, match="damaged") as caught:
+        read_all(driver, "t")
+    assert str(path) in str(caught.value)
+
+
+def test_a_directory_is_refused(tmp_path: pathlib.Path, use: str) -> None:
+    assert "no regular file" in refusal(use, tmp_path)
+
+
+def test_a_parent_that_is_a_file_is_refused(tmp_path: pathlib.Path, use: str) -> None:
+    (tmp_path / "file").write_text("")
+    refusal(use, tmp_path / "file" / "log.db")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("what", ["directory", "file"])
+def test_what_may_not_be_written_is_refused(what: str, use: str) -> None:
+    directory = pathlib.Path(tempfile.mkdtemp())
+    try:
+        path = directory / "log.db"
+        if what == "file":
+            with open_driver(path) as driver:
+                publish(driver, "t", [1])
+            path.chmod(0o444)
+            directory.chmod(0o777)
+            (directory / "log.db-lock").chmod(0o666)
+        else:
+            directory.chmod(0o555)
+        pid = os.fork()
+        if pid == 0:
+            # The administrator may write everywhere; who that is becomes nobody.
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            status = 1
+            try:
+                told = refusal(use, path)
+                status = 0 if "owner" in told and "mode" in told else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        directory.chmod(0o755)
+        shutil.rmtree(directory)
+
+
+def test_an_empty_file_becomes_a_log(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "log.db").touch()
+    with open_driver(tmp_path / "log.db") as driver:
+        publish(driver, "t", [1])
+        assert numbers(read_all(driver, "t")) == [1]
+
+
+def test_too_few_file_handles_pass(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with open_driver(tmp_path / "log.db") as driver:
+        monkeypatch.setattr(os, "open", fail)
+        with pytest.raises(TransportUnavailable):
+            driver.spans(["t"])
+        monkeypatch.undo()
+        assert driver.spans(["t"]) == []

@@ -1,0 +1,101 @@
+"""What is too old or too much goes, in steps, and offsets never come back."""
+
+import pathlib
+import time
+
+import pytest
+from sqlite_rig import LONG, ends, numbers, open_driver, publish, read_all, unexpected
+
+from notifier_kafka.driver import Limits, Partition, Record
+from notifier_kafka_drivers.sqlite import retention
+from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "log.db"
+
+
+def test_by_age_what_is_older_goes(path: pathlib.Path) -> None:
+    with open_driver(path, "partitions=1") as driver:
+        publish(driver, "t", range(100))
+        hour = 3600 * 1_000_000
+        with driver._log.writing() as connection:
+            connection.execute("UPDATE records SET stamp = stamp - 2 * ? WHERE id & 0xff < 60", (hour,))
+        keep = Retention(driver._log, lambda: Bounds(3600, 0))
+        assert keep.step() == 60
+        assert keep.step() == 0
+        assert numbers(read_all(driver, "t")) == list(range(60, 100))
+        (span,) = driver.spans(["t"])
+        assert (span.start, span.stop) == (60, 100)
+
+
+def test_everything_may_go_and_offsets_go_on(path: pathlib.Path) -> None:
+    with open_driver(path, "partitions=1") as driver:
+        publish(driver, "t", range(10))
+        before = time.time()
+        while time.time() <= before:
+            pass
+        assert Retention(driver._log, lambda: Bounds(1e-6, 0)).step() == 10
+        publish(driver, "t", [10])
+        (delivery,) = read_all(driver, "t")
+        assert delivery.offset == 10
+
+
+def test_a_step_is_bounded(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "STEP_RECORDS", 7)
+    with open_driver(path) as driver:
+        publish(driver, "t", range(10), b"a")
+        publish(driver, "u", range(10), b"b")
+        keep = Retention(driver._log, lambda: Bounds(1e-6, 0))
+        assert [keep.step() for _ in range(4)] == [7, 7, 6, 0]
+
+
+def test_by_size_the_file_stays_bounded(path: pathlib.Path) -> None:
+    bound = 4_000_000
+    with open_driver(path, f"retention_bytes={bound}&synchronous=normal") as driver:
+        publisher = driver.publisher(unexpected, Limits())
+        for number in range(20_000):
+            publisher.offer(Record("t", b"%d" % number + bytes(1_000), b"%d" % (number % 7)))
+            if number % 500 == 0:
+                assert publisher.flush(LONG) == 0
+        assert publisher.flush(LONG) == 0
+        spans = driver.spans(["t"])
+        assert sum(span.stop for span in spans) == 20_000
+        kept = sum(span.stop - span.start for span in spans)
+        assert 1_000 < kept < 10_000
+        with driver._log.reading() as connection:
+            used = retention._bytes_used(connection)
+        assert used < 3 * bound
+
+
+def test_a_position_behind_goes_on_from_the_first_and_says_so_once(
+    path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_driver(path, "partitions=1") as driver:
+        publish(driver, "t", range(10))
+        subscription = driver.subscribe(["t"], "g", "earliest")
+        found = subscription.poll(2, LONG)
+        subscription.commit(ends(found))
+        driver.admin().purge_topic("t")
+        publish(driver, "t", [10, 11])
+        assert numbers(subscription.poll(1, LONG)) == [10]
+        assert numbers(subscription.poll(1, LONG)) == [11]
+        warnings = [record.getMessage() for record in caplog.records]
+        assert warnings == ["Group g lost 8 records of t[0]: they were deleted before they were read"]
+        assert driver.admin().describe_group("g").lag == {Partition("t", 0): 2}
+
+
+def test_a_failing_step_does_not_repeat_what_was_published(
+    path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_driver(path, "retention_seconds=3600") as driver:
+        publish(driver, "t", [0])
+        with driver._log.writing() as connection:
+            connection.execute(
+                "CREATE TRIGGER no BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+            connection.execute("UPDATE records SET stamp = 0")
+        publish(driver, "t", [1])
+        assert sorted(numbers(read_all(driver, "t"))) == [0, 1]
+    assert "Housekeeping is put off" in caplog.text

@@ -22,7 +22,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 FIRST_BACKOFF = 0.05
 LONGEST_BACKOFF = 5.0
 
-Deliver = Callable[[Sequence[Record]], Sequence[Receipt]]
+Deliver = Callable[[Sequence[Record]], Sequence[Receipt | MessagingException]]
 # A plain tuple: a named one would cost the caller another quarter of a microsecond.
 _Entry = tuple[Record, OnSettled | None, int]
 
@@ -31,8 +31,9 @@ class Outbox:
     """A ``Publisher`` around ``deliver``.
 
     ``deliver`` writes a batch durably, all or nothing, or raises an error of this
-    package; ``retriable`` on the error decides whether the batch is tried again. It
-    should give up early once ``closed`` is true, because ``close`` waits for it.
+    package; ``retriable`` on the error decides whether the batch is tried again. Where
+    records can fail alone, it returns an error in the place of a receipt, and that is
+    final. It should give up early once ``closed`` is true, because ``close`` waits for it.
     """
 
     _idle: bool
@@ -157,7 +158,9 @@ class Outbox:
         else:
             self._settle(batch, outcome)
 
-    def _attempt(self, records: Sequence[Record]) -> Sequence[Receipt] | MessagingException:
+    def _attempt(
+        self, records: Sequence[Record]
+    ) -> Sequence[Receipt | MessagingException] | MessagingException:
         """Deliver, as often as the limits allow; return what came of it."""
         delay = FIRST_BACKOFF
         tries = 0
@@ -183,15 +186,19 @@ class Outbox:
             delay = min(delay * 2, LONGEST_BACKOFF)
         return DeliveryFailed("the publisher was closed before this record was sent")
 
-    def _settle(self, batch: list[_Entry], outcome: Sequence[Receipt] | MessagingException) -> None:
+    def _settle(
+        self, batch: list[_Entry], outcome: Sequence[Receipt | MessagingException] | MessagingException
+    ) -> None:
         if isinstance(outcome, MessagingException):
             failure = _as_delivery_failure(outcome)
             for entry in batch:
                 self._report(entry, failure)
         else:
-            for entry, receipt in zip(batch, outcome, strict=True):
-                if entry[1] is not None:
-                    self._report(entry, receipt)
+            for entry, fate in zip(batch, outcome, strict=True):
+                if isinstance(fate, MessagingException):
+                    self._report(entry, _as_delivery_failure(fate))
+                elif entry[1] is not None:
+                    self._report(entry, fate)
         with self._lock:
             self._settled += len(batch)
             self._bytes -= sum(size for _, _, size in batch)

@@ -327,3 +327,27 @@ def test_a_forked_child_sends_its_own_records_and_none_of_its_parents(
     assert os.waitpid(pid, 0)[1] == 0
     assert outbox.flush(LONG) == 0
     assert log.values == [b"%d" % n for n in range(100)]
+
+
+def test_what_failed_alone_is_reported_alone_and_not_tried_again() -> None:
+    fates: list[object] = []
+    failures: list[tuple[Record, MessagingException]] = []
+    calls: list[int] = []
+
+    def deliver(records: Sequence[Record]) -> Sequence[Receipt | MessagingException]:
+        calls.append(len(records))
+        return [
+            LogUnusable("too large") if entry.value in (b"1", b"2") else Receipt(PARTITION, 0)
+            for entry in records
+        ]
+
+    outbox = Outbox(deliver, lambda entry, error: failures.append((entry, error)), Limits())
+    for n in range(4):
+        outbox.offer(record(n), fates.append if n >= 2 else None)
+    assert outbox.flush(LONG) == 0
+    outbox.close()
+    assert sum(calls) == 4
+    assert [(entry.value, str(error)) for entry, error in failures] == [(b"1", "too large")]
+    assert isinstance(failures[0][1], DeliveryFailed)
+    assert [str(fates[0]), fates[1]] == ["too large", Receipt(PARTITION, 0)]
+    assert isinstance(fates[0], DeliveryFailed)

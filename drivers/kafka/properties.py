@@ -5,7 +5,7 @@ librdkafka's.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 
 from notifier_kafka.errors import ConfigurationError
@@ -30,7 +30,7 @@ NAMES = frozenset(
     send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.ms ssl.ca.location
     ssl.certificate.location ssl.cipher.suites ssl.crl.location ssl.endpoint.identification.algorithm
     ssl.key.location ssl.key.password transaction.timeout.ms transactional.id
-    """.split()
+    """.split()  # noqa: SIM905 - a list of names to read, not of strings
 )
 """What users may ask for by ``client_properties``; a client may know more."""
 
@@ -43,7 +43,14 @@ def servers(url: TransportURL) -> list[tuple[str, int]]:
     return hosts or [("localhost", DEFAULT_PORT)]
 
 
+def addresses(given: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Take apart what ``bootstrap.servers`` holds, for those who only have properties."""
+    parts = [text.rpartition(":") for text in given["bootstrap.servers"].split(",")]
+    return [(host.strip("[]"), int(port)) for host, _, port in parts]
+
+
 def spell(host: str, port: int) -> str:
+    """Spell an address as ``host:port``."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

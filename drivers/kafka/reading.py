@@ -1,15 +1,31 @@
 """Spans, and reading them without a group."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from notifier_kafka.driver import Delivery, Partition, Span
 from notifier_kafka.errors import TopicNotFound, TransportUnavailable
 
 from .clients.client import EARLIEST, LATEST, Admin, Reader
+from .errors import AccessDenied
+from .properties import REQUEST_TIMEOUT
 
 BATCH = 1_000
 WAIT = 0.5
+PAUSE = 0.05
 PATIENCE = 10.0  # seconds without any progress after which the log counts as unavailable
+
+
+def offsets(admin: Admin, moments: Mapping[Partition, int]) -> dict[Partition, int]:
+    """Find offsets; a topic just made, or one that changes its leader, is asked again."""
+    deadline = time.monotonic() + REQUEST_TIMEOUT
+    while True:
+        try:
+            return admin.offsets(moments)
+        except TransportUnavailable as error:
+            if isinstance(error, AccessDenied) or time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE)
 
 
 def spans(
@@ -20,8 +36,8 @@ def spans(
     if not parts:
         return []
     # The ends before the times: a record that comes in between is in neither.
-    latest = admin.offsets(dict.fromkeys(parts, LATEST))
-    earliest = admin.offsets(dict.fromkeys(parts, EARLIEST))
+    latest = offsets(admin, dict.fromkeys(parts, LATEST))
+    earliest = offsets(admin, dict.fromkeys(parts, EARLIEST))
     starts = earliest if since is None else moments(admin, parts, since, latest)
     stops = latest if until is None else moments(admin, parts, until, latest)
     return [Span(part, *_between(starts[part], stops[part], earliest[part])) for part in parts]
@@ -31,7 +47,7 @@ def moments(
     admin: Admin, parts: Sequence[Partition], moment: float, latest: Mapping[Partition, int]
 ) -> dict[Partition, int]:
     """Find the first offsets at or after a moment; the end where there is none."""
-    found = admin.offsets(dict.fromkeys(parts, max(0, round(moment * 1000))))
+    found = offsets(admin, dict.fromkeys(parts, max(0, round(moment * 1000))))
     return {part: latest[part] if found.get(part, -1) < 0 else found[part] for part in parts}
 
 
@@ -50,7 +66,7 @@ def ends(admin: Admin, parts: Iterable[Partition]) -> dict[Partition, int]:
     """Find the ends of partitions, without those whose topic is gone."""
     wanted = set(parts)
     asked = existing(admin, {part.topic for part in wanted}) & wanted
-    return admin.offsets(dict.fromkeys(asked, LATEST)) if asked else {}
+    return offsets(admin, dict.fromkeys(asked, LATEST)) if asked else {}
 
 
 def deliveries(make: Callable[[], Reader], span: Span) -> Iterator[Delivery]:

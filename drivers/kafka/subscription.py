@@ -155,7 +155,7 @@ class KafkaSubscription:
             if self._start == "latest" and self._now is None:
                 self._now = self._offsets(None, ())
             consumer = self._join(self._group, self._place)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the thread that polls raises it
             joining.set_exception(error)
         else:
             joining.set_result(consumer)
@@ -164,7 +164,7 @@ class KafkaSubscription:
                 self._keeper = threading.Thread(target=self._keep, name="notifier-kafka-member", daemon=True)
                 self._keeper.start()
 
-    def _place(self, partitions: Sequence[Partition]) -> Positions:
+    def _place(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         """Say where partitions begin that became ours; called by the consumer in its poll."""
         self._early = [d for d in self._early if d.partition not in partitions]
         if self._private:
@@ -181,7 +181,7 @@ class KafkaSubscription:
             self._misplaced = True
             raise
 
-    def _begin(self, consumer: client.Consumer, partitions: Sequence[Partition]) -> Positions:
+    def _begin(self, consumer: client.Consumer, partitions: Sequence[Partition]) -> dict[Partition, int]:
         known = {} if self._private else consumer.committed(partitions)
         new = [partition for partition in partitions if partition not in known]
         if isinstance(self._start, float | int):

@@ -15,7 +15,7 @@ Properties = Mapping[str, str]
 EARLIEST = -2
 LATEST = -1
 
-Place = Callable[[Sequence[Partition]], Positions]
+Place = Callable[[Sequence[Partition]], dict[Partition, int]]
 """Asked for partitions that became ours: where to begin, for those that have a say in it."""
 
 

@@ -1,9 +1,10 @@
 """confluent-kafka behind the seam: administration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import (
+    ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaException,
@@ -83,10 +84,10 @@ class Admin:
 
     def members(self, group: str) -> dict[str, frozenset[Partition]]:
         found = self._wait(f"group {group}", self._client.describe_consumer_groups, [group])[group]
+        # While partitions change hands nobody can say whose they are.
+        settled = found.state is ConsumerGroupState.STABLE
         return {
-            member.member_id: frozenset(
-                Partition(at.topic, at.partition) for at in member.assignment.topic_partitions
-            )
+            member.member_id: _assigned(member.assignment.topic_partitions if settled else ())
             for member in found.members
         }
 
@@ -129,3 +130,7 @@ class Admin:
 
 def _listed(positions: Positions) -> list[TopicPartition]:
     return [TopicPartition(*partition, offset) for partition, offset in positions.items()]
+
+
+def _assigned(listed: Iterable[TopicPartition]) -> frozenset[Partition]:
+    return frozenset(Partition(at.topic, at.partition) for at in listed)

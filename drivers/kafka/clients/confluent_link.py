@@ -26,8 +26,8 @@ LOG = logging.getLogger(__name__)
 
 _NAMES: dict[errors.Meaning, str] = {
     TransportUnavailable: "_TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _WAIT_COORD "
-    "_WAIT_CACHE _IN_PROGRESS _PREV_IN_PROGRESS _RETRY _SSL _UNKNOWN_BROKER _DESTROY_BROKER _INTR _NODE_UPDATE "
-    "_ISR_INSUFF _OUTDATED _PARTIAL _UNDERFLOW _NOENT _CONFLICT",
+    "_WAIT_CACHE _IN_PROGRESS _PREV_IN_PROGRESS _RETRY _SSL _UNKNOWN_BROKER _DESTROY_BROKER _INTR "
+    "_NODE_UPDATE _ISR_INSUFF _OUTDATED _PARTIAL _UNDERFLOW _NOENT _CONFLICT",
     errors.AccessDenied: "_AUTHENTICATION",
     TopicNotFound: "_UNKNOWN_TOPIC _UNKNOWN_PARTITION",
     CommitRefused: "_ASSIGNMENT_LOST _MAX_POLL_EXCEEDED _FENCED _NO_OFFSET _ASSIGN_PARTITIONS "
@@ -86,6 +86,7 @@ class Link:
 
 
 def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link: Link) -> Any:
+    """Make a producer, consumer or admin client that tells ``link`` of its connections."""
     try:
         return kind({**config, "error_cb": link.on_error, "logger": Log()})
     except KafkaException as error:
@@ -93,6 +94,7 @@ def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link:
 
 
 def attempt(what: str, call: Callable[[], Any]) -> Any:
+    """Call into the library; let out only this package's errors."""
     try:
         return call()
     except KafkaException as error:

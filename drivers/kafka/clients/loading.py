@@ -1,5 +1,6 @@
 """Finds the client library by its entry point, so that another distribution may bring one."""
 
+import warnings
 from importlib import metadata, util
 from typing import cast
 
@@ -22,7 +23,10 @@ def load(name: str) -> type[Client]:
             name, f"no such Kafka client: [drivers_kafka] client is auto or one of {', '.join(sorted(found))}"
         )
     try:
-        return cast(type[Client], found[name].load())
+        with warnings.catch_warnings():
+            # kafka-python reads its schemas in a way that Python 3.11 and 3.12 deprecate, and 3.13 does not.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return cast(type[Client], found[name].load())
     except ImportError as error:
         what = f"notifier-kafka[{','.join(found[name].extras)}]" if found[name].extras else error.name
         raise DriverLoadFailure(name, f"{error}; install it with: pip install '{what}'") from error

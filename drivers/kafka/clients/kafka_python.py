@@ -1,0 +1,158 @@
+"""kafka-python behind the seam: publishing, and the way to the rest."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kafka import KafkaProducer, codec
+from kafka import errors as kafka_errors
+from kafka.serializer import Serializer
+
+from notifier_kafka.driver import Limits, OnFailure, Partition, Publisher, Receipt, Record
+from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
+from notifier_kafka.outbox import Outbox
+
+from .. import properties, reach
+from . import client
+from .kafka_python_admin import Admin
+from .kafka_python_consumer import Consumer, Reader
+from .kafka_python_link import CONNECT_MS, connect, quieten, refuse_unknown, translate
+
+LOG = logging.getLogger(__name__)
+
+FOREVER = str(2**31 - 1)
+LOOK = 0.2  # seconds between looks whether the publisher was closed
+SILENCE = 5.0  # seconds without an answer after which we say so
+GRACE = 2.0  # seconds that close gives what is on the wire
+LIBRARIES = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
+NOTHING = object()
+
+
+class KafkaPython:
+    """The client library, as the driver knows it."""
+
+    def __init__(self, given: client.Properties) -> None:
+        self._common = dict(given)
+        refuse_unknown(given)
+        quieten()
+
+    def publisher(self, given: client.Properties, on_failure: OnFailure, limits: Limits) -> Publisher:
+        """Its ``send`` may block for metadata and its buffer has no bound: both are the outbox's."""
+        kind = given.get("compression.type", "none")
+        if not LIBRARIES.get(kind, lambda: True)():
+            raise ConfigurationError(
+                f"[drivers_kafka] compression = {kind}: kafka-python needs a library for it: "
+                f"pip install 'kafka-python[{kind}]'"
+            )
+        config = {**self._common, **given}
+        if limits.retry < 0:
+            config["delivery.timeout.ms"] = FOREVER
+        sender = Sender(config, endless=limits.retry < 0)
+        outbox = Outbox(sender.deliver, on_failure, limits)
+        sender.outbox = outbox
+        return outbox
+
+    def consumer(
+        self, given: client.Properties, topics: Sequence[str], place: client.Place | None
+    ) -> Consumer:
+        if given.get("group.protocol", "classic") != "classic":
+            raise ConfigurationError(
+                "[drivers_kafka] group_protocol = consumer: kafka-python knows only classic; "
+                "install notifier-kafka[confluent]"
+            )
+        return Consumer({**self._common, **given}, topics, place)
+
+    def reader(self, given: client.Properties, partition: Partition, offset: int) -> Reader:
+        return Reader({**self._common, **given}, partition, offset)
+
+    def admin(self) -> Admin:
+        return Admin(self._common)
+
+
+class _Value(Serializer):  # type: ignore[misc]
+    """Lets a tombstone without a key through: ``send`` refuses two Nones, the brokers do not."""
+
+    def serialize(self, _topic: str, _headers: object, data: object) -> object:
+        return None if data is NOTHING else data
+
+
+class Sender:
+    """Delivers an outbox's batches. Lives on the outbox's thread, like its producer.
+
+    A batch is handed over whole and then waited for. The producer keeps order within a
+    partition while it tries again, so nothing is sent twice from here: what it gives up
+    has failed, and its neighbours have not.
+    """
+
+    outbox: Outbox
+
+    def __init__(self, config: client.Properties, *, endless: bool) -> None:
+        self._config = config
+        self._endless = endless
+        self._producer: Any = None
+        self._silent = False
+
+    def deliver(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
+        if self._producer is None:
+            self._producer = connect(
+                KafkaProducer,
+                self._config,
+                max_block_ms=CONNECT_MS,
+                value_serializer=_Value(),
+                allow_auto_create_topics=False,
+            )
+        sent = [self._send(record) for record in records]
+        outcomes = [self._outcome(future, record) for future, record in zip(sent, records, strict=True)]
+        if self.outbox.closed:
+            producer, self._producer = self._producer, None
+            producer.close(timeout=GRACE)
+        return outcomes
+
+    def _send(self, record: Record) -> Any:
+        """Return a future, or the error that there is none for. Waits while metadata is missing."""
+        topic, value, key, headers = record
+        while True:
+            try:
+                return self._producer.send(
+                    topic, NOTHING if value is None else value, key, headers=list(headers)
+                )
+            except kafka_errors.KafkaTimeoutError as error:
+                # Nothing may overtake it, so it is waited for here.
+                self._say_silent()
+                if not self._endless or self.outbox.closed:
+                    return translate(error, f"topic {topic}")
+            except (kafka_errors.KafkaError, TypeError, ValueError) as error:
+                return translate(error, f"topic {topic}")
+
+    def _outcome(self, future: Any, record: Record) -> Receipt | MessagingException:
+        if isinstance(future, MessagingException):
+            return _final(future)
+        since = time.monotonic()
+        while not future.is_done:
+            try:
+                future.get(LOOK)
+            except kafka_errors.KafkaError:
+                waited = time.monotonic() - since
+                if self.outbox.closed and waited > GRACE:
+                    return DeliveryFailed("the publisher was closed before this record was confirmed")
+                if not future.is_done and waited > SILENCE:
+                    self._say_silent()
+        if future.failed():
+            return _final(translate(future.exception, f"topic {record.topic}"))
+        if self._silent:
+            self._silent = False
+            LOG.warning("Publishing goes on")
+        sent = future.value
+        return Receipt(Partition(sent.topic, sent.partition), sent.offset)
+
+    def _say_silent(self) -> None:
+        if not self._silent:
+            self._silent = True
+            where = properties.addresses(self._config)
+            LOG.warning("Publishing waits: %s", reach.why_not(where, self._config))
+
+
+def _final(error: MessagingException) -> DeliveryFailed:
+    """What the producer gives up is not tried again: it would come after what lay behind it."""
+    return error if isinstance(error, DeliveryFailed) else DeliveryFailed(str(error))

@@ -1,0 +1,152 @@
+"""kafka-python behind the seam: consuming."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.structs import OffsetAndMetadata
+
+from notifier_kafka.driver import Delivery, Partition, Positions, Record
+from notifier_kafka.errors import TransportUnavailable
+
+from .. import properties, reach
+from . import client
+from .kafka_python_link import REQUEST_MS, attempt, connect
+
+LOOK = 1.0  # seconds between looks whether there is still a connection
+CLOSE_MS = 2_000
+
+
+class Line:
+    """Tells when a consumer has lost its brokers: its polls then come back empty, and no more."""
+
+    def __init__(self, consumer: Any, given: Mapping[str, str]) -> None:
+        self._consumer = consumer
+        self._given = given
+        self._looked = time.monotonic()
+        self._gone = False
+
+    def look(self) -> None:
+        """Raise when there was no connection at two looks in a row."""
+        if time.monotonic() - self._looked < LOOK:
+            return
+        self._looked = time.monotonic()
+        gone = not self._consumer.metrics()["consumer-metrics"]["connection-count"]
+        again, self._gone = gone and self._gone, gone
+        if again:
+            where = properties.addresses(self._given)
+            raise TransportUnavailable(f"no broker is reached: {reach.why_not(where, self._given)}")
+
+
+class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
+    """A member of a group."""
+
+    def __init__(self, given: Mapping[str, str], topics: Sequence[str], place: client.Place | None) -> None:
+        self.owned: set[Partition] = set()
+        self._place = place
+        self._gained: set[TopicPartition] = set()
+        self._held = False
+        # Topics are awaited, not made: the partitions are to be those that their owner says.
+        self._consumer = connect(KafkaConsumer, given, allow_auto_create_topics=False)
+        self._line = Line(self._consumer, given)
+        self._consumer.subscribe(list(topics), listener=self)
+
+    def poll(self, limit: int, timeout: float) -> list[Delivery]:
+        deadline = time.monotonic() + timeout
+        deliveries = self._poll(limit, timeout)
+        if self._gained:
+            self._begin()
+            deliveries += self._poll(limit, max(0.0, deadline - time.monotonic()))
+        if not deliveries:
+            self._line.look()
+        return deliveries
+
+    def commit(self, positions: Positions) -> None:
+        told = {TopicPartition(*p): OffsetAndMetadata(offset, "", -1) for p, offset in positions.items()}
+        attempt("commit", lambda: self._consumer.commit(told, timeout_ms=REQUEST_MS))
+
+    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        found = {p: self._committed(p) for p in partitions}
+        return {partition: offset for partition, offset in found.items() if offset is not None}
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition), offset))
+
+    def hold(self) -> None:
+        self._held = True
+        self._consumer.pause(*self._consumer.assignment())
+
+    def proceed(self) -> None:
+        self._held = False
+        self._consumer.resume(*self._consumer.assignment() - self._gained)
+
+    def close(self) -> None:
+        self.owned = set()
+        attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Called on the library's own thread, which must not wait: the rest is done in ``poll``."""
+        self._gained = set(assigned)
+        self.owned = {Partition(*partition) for partition in self._gained}
+        self._consumer.pause(*self._gained)
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self.owned = self.owned - {Partition(*partition) for partition in revoked}
+
+    def _poll(self, limit: int, timeout: float) -> list[Delivery]:
+        found = attempt("poll", lambda: self._consumer.poll(round(timeout * 1000), max_records=limit))
+        return [_delivery(record) for records in found.values() for record in records]
+
+    def _begin(self) -> None:
+        gained = self._gained
+        begin = self._place([Partition(*p) for p in gained]) if self._place else {}
+        for partition, offset in begin.items():
+            self.seek(partition, offset)
+        self._gained = set()
+        if not self._held:
+            self._consumer.resume(*gained)
+
+    def _committed(self, partition: Partition) -> int | None:
+        found = attempt(
+            f"position in {partition}",
+            lambda: self._consumer.committed(TopicPartition(*partition), timeout_ms=REQUEST_MS),
+        )
+        return None if found is None else int(found)
+
+
+class Reader:
+    """Reads one partition."""
+
+    def __init__(self, given: Mapping[str, str], partition: Partition, offset: int) -> None:
+        self._at = TopicPartition(*partition)
+        self._consumer = connect(
+            KafkaConsumer, given, enable_auto_commit=False, allow_auto_create_topics=False
+        )
+        self._line = Line(self._consumer, given)
+        self._consumer.assign([self._at])
+        self._consumer.seek(self._at, offset)
+        self._position = offset
+
+    def poll(self, limit: int, timeout: float) -> list[Delivery]:
+        found = attempt("read", lambda: self._consumer.poll(round(timeout * 1000), max_records=limit))
+        deliveries = [_delivery(record) for record in found.get(self._at, ())]
+        # Behind a gap its position is past the last record, which for an empty rest is all there is.
+        position = attempt("read", lambda: self._consumer.position(self._at, timeout_ms=REQUEST_MS))
+        self._position = max(self._position, position or 0)
+        if not deliveries:
+            self._line.look()
+        return deliveries
+
+    def position(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
+
+
+def _delivery(found: Any) -> Delivery:
+    headers = tuple((name, content or b"") for name, content in found.headers)
+    record = Record(found.topic, found.value, found.key, headers)
+    return Delivery(record, Partition(found.topic, found.partition), found.offset, found.timestamp / 1000)

@@ -1,0 +1,139 @@
+"""What kafka-python says and is told: properties, connections, errors.
+
+Errors of brokers, which both clients number alike, are in ``drivers.kafka.errors``.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import errors as kafka_errors
+from kafka.net.compat import KafkaNetClient
+
+from notifier_kafka.errors import (
+    CommitRefused,
+    ConfigurationError,
+    DeliveryFailed,
+    LogUnusable,
+    MessagingException,
+    TransportUnavailable,
+)
+
+from .. import errors, properties, reach
+
+CONNECT_MS = 3_000  # less than the five seconds that a call may cost: then the reason is looked for
+REQUEST_MS = round(properties.REQUEST_TIMEOUT * 1000)
+
+LOCAL: dict[type[Exception], errors.Meaning] = {
+    kafka_errors.RetriableError: TransportUnavailable,
+    kafka_errors.UnknownBrokerIdError: TransportUnavailable,
+    kafka_errors.KafkaProtocolError: TransportUnavailable,
+    kafka_errors.CommitFailedError: CommitRefused,
+    kafka_errors.IllegalArgumentError: ConfigurationError,
+    kafka_errors.KafkaConfigurationError: ConfigurationError,
+    kafka_errors.UnrecognizedBrokerVersion: ConfigurationError,
+    kafka_errors.UnsupportedCodecError: ConfigurationError,
+    kafka_errors.NoOffsetForPartitionError: errors.PositionGone,
+    kafka_errors.LogTruncationError: errors.PositionGone,
+    kafka_errors.TransactionAbortedError: DeliveryFailed,
+    kafka_errors.QuotaViolationError: TransportUnavailable,
+    kafka_errors.IllegalStateError: LogUnusable,
+    kafka_errors.BrokerResponseError: LogUnusable,
+    kafka_errors.KafkaError: LogUnusable,
+    # Its event loop says these two of itself once it was closed under a call.
+    RuntimeError: TransportUnavailable,
+    OSError: TransportUnavailable,
+    TypeError: ConfigurationError,
+    ValueError: ConfigurationError,
+}
+
+_SPELLED = {
+    "sasl.password": "sasl_plain_password",
+    "sasl.username": "sasl_plain_username",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.cipher.suites": "ssl_ciphers",
+    "ssl.crl.location": "ssl_crlfile",
+    "ssl.endpoint.identification.algorithm": "ssl_check_hostname",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+}
+# Objects there; its defaults (range, murmur2) are what we ask librdkafka for by name.
+_CLASSES = {"partition.assignment.strategy", "partitioner"}
+
+
+def translate(error: BaseException, what: str) -> MessagingException:
+    """Make this package's error of one of kafka-python's. ``what`` says what was asked of it."""
+    code = getattr(error, "errno", None)
+    if isinstance(error, kafka_errors.BrokerResponseError) and isinstance(code, int):
+        # Its text repeats the whole request; the description is the sentence in it.
+        return errors.broker_error(code, what, getattr(error, "description", ""))
+    meaning = next((LOCAL[kind] for kind in type(error).__mro__ if kind in LOCAL), LogUnusable)
+    text = " ".join(str(error).split()) or type(error).__name__
+    return meaning(f"{what}: {text}")
+
+
+def attempt(what: str, call: Callable[[], Any]) -> Any:
+    """Call into the library; let out only this package's errors."""
+    try:
+        return call()
+    except (kafka_errors.KafkaError, RuntimeError, OSError, TypeError, ValueError) as error:
+        raise translate(error, what) from None
+
+
+def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> Any:
+    """Make a producer, consumer or admin client. Blocks; says why when it fails."""
+    made: list[Any] = []
+
+    def net_client(**configs: Any) -> Any:
+        made.append(KafkaNetClient(**configs))
+        return made[-1]
+
+    try:
+        return kind(**spelled(kind, given), bootstrap_timeout_ms=CONNECT_MS, kafka_client=net_client, **own)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is translated
+        # A constructor that fails leaves its thread and sockets behind.
+        for one in made:
+            one.close()
+        if isinstance(error, kafka_errors.KafkaTimeoutError):
+            where = properties.addresses(given)
+            raise TransportUnavailable(f"no broker is reached: {reach.why_not(where, given)}") from None
+        raise translate(error, "no broker is reached") from None
+
+
+def spelled(kind: Any, given: Mapping[str, str]) -> dict[str, Any]:
+    """Spell properties as kafka-python does, without those that ``kind`` does not have."""
+    defaults = kind.DEFAULT_CONFIG
+    named = {
+        _SPELLED.get(name, name.replace(".", "_")): value
+        for name, value in given.items()
+        if name not in _CLASSES
+    }
+    return {name: _value(name, value, defaults[name]) for name, value in named.items() if name in defaults}
+
+
+def refuse_unknown(given: Mapping[str, str]) -> None:
+    """Raise for a property that none of kafka-python's clients has."""
+    known = set(properties.NAMES)
+    for kind in (KafkaProducer, KafkaConsumer, KafkaAdminClient):
+        known.update(name.replace("_", ".") for name in kind.DEFAULT_CONFIG)
+    properties.refuse_unknown(given, known)
+
+
+def quieten() -> None:
+    """Mute the library's logging, a line for each try to connect, unless somebody set its level."""
+    logger = logging.getLogger("kafka")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+
+
+def _value(name: str, value: str, default: object) -> Any:
+    if name == "ssl_check_hostname":
+        return value != "none"
+    if name == "compression_type":
+        return None if value == "none" else value
+    if isinstance(default, bool):
+        return value.lower() == "true"
+    # client_properties bring text; numbers are numbers here, also where there is no default.
+    return int(value) if value.lstrip("-").isdigit() and not isinstance(default, str) else value

@@ -66,6 +66,20 @@ class Consuming(Base):
         rig.linger(member)
         assert len(member.deliveries) == 20
 
+    @pytest.mark.parametrize("offset", [-5, 2**45, 2**64])
+    def test_seek_beyond_the_log_shows_no_other_partition(self, rig: Rig, offset: int) -> None:
+        topic = rig.topic()
+        rig.publish(child.numbered(topic, 64))
+        there = {(d.partition, d.offset): d.record for d in rig.contents(topic)}
+        member = rig.join(topic, rig.name())
+        rig.gather(64, member)
+        try:
+            member.subscription.seek({Partition(topic, 1): offset})
+            rig.linger(member)
+        except MessagingException:
+            member.subscription.close()
+        assert all(there[d.partition, d.offset] == d.record for d in member.deliveries)
+
     def test_clause_4_commit_covers_all_that_lies_before(self, rig: Rig) -> None:
         topic = rig.topic(partitions=1)
         rig.publish(child.numbered(topic, 60))

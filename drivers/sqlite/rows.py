@@ -8,8 +8,8 @@ many rows, and with a SELECT that concatenates them into one.
 
 import sqlite3
 import struct
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain, repeat
 
 from notifier_kafka.driver import Delivery, Headers, Partition, Record
 
@@ -135,11 +135,14 @@ def _integers(text: str | bytes) -> Iterator[int]:
     return map(int, text.split(","))  # type: ignore[arg-type]
 
 
-def _cut(lengths: str | bytes, joined: bytes | str | None) -> Iterator[bytes | None]:
-    at = 0
-    for length in _integers(lengths):
-        if length < 0:
-            yield None
-        else:
-            yield joined[at : at + length]  # type: ignore[index, misc]
-            at += length
+def _cut(lengths: str | bytes, joined: bytes | str | None) -> Iterable[bytes | None]:
+    """Take a concatenated column apart; a length below 0 stands for NULL."""
+    sizes = list(_integers(lengths))
+    if joined is None:
+        return repeat(None, len(sizes))
+    nulls = min(sizes) < 0
+    stops = list(accumulate([max(size, 0) for size in sizes] if nulls else sizes))
+    cuts: list[bytes | None] = [joined[a:b] for a, b in zip([0, *stops], stops)]  # type: ignore[misc]  # noqa: B905
+    if nulls:
+        cuts = [None if size < 0 else cut for size, cut in zip(sizes, cuts, strict=True)]
+    return cuts

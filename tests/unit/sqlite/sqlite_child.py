@@ -28,6 +28,16 @@ def hold(path: str) -> None:
         time.sleep(3600)
 
 
+def fork_and_hold(path: str) -> None:
+    """Keep the turn to write and have a child, until killed."""
+    driver = make_driver(path)
+    with driver._log.writing():
+        pid = os.fork()
+        if pid:
+            say(pid)
+        time.sleep(3600)
+
+
 def write_endlessly(path: str) -> None:
     """Publish one number after another; say each when it is durable."""
     driver = make_driver(path)

@@ -154,12 +154,12 @@ class Rig:
 
         self.until(shared, f"group {group} to settle on {len(members)} members")
 
-    def together(self, *calls: Callable[[], None]) -> list[Exception]:
+    def together(self, *calls: Callable[[], object]) -> list[Exception]:
         """Run calls in threads at once; return what they raised."""
         raised: list[Exception] = []
         gate = threading.Barrier(len(calls))
 
-        def run(call: Callable[[], None]) -> None:
+        def run(call: Callable[[], object]) -> None:
             gate.wait()
             try:
                 call()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from notifier_kafka.driver import GroupDescription, Partition, Positions, Span, TopicDescription
 from notifier_kafka.errors import ConfigurationError, GroupBusy, TopicNotFound
 
-from . import catalog, membership
+from . import catalog, membership, rows
 from .catalog import Head
 from .logfile import LogFile
 from .retention import STEP_RECORDS
@@ -105,7 +105,10 @@ class LogAdmin:
                 "INSERT INTO groups (name, private) VALUES (?, 0) ON CONFLICT DO NOTHING", (name,)
             )
             (group,) = connection.execute("SELECT id FROM groups WHERE name = ?", (name,)).fetchone()
-            wanted = [(ids[partition], max(0, offset)) for partition, offset in positions.items()]
+            wanted = [
+                (ids[partition], max(0, min(offset, rows.OFFSET_MASK)))
+                for partition, offset in positions.items()
+            ]
             connection.execute(membership.ANYWHERE, (group, json.dumps(wanted)))
             # A member that only seems dead must not go on from before the reset.
             connection.execute("DELETE FROM members WHERE group_id = ?", (group,))

@@ -45,8 +45,8 @@ FROM (
 
 
 def first_id(partition_id: int, offset: int = 0) -> int:
-    """Return the id of the record at an offset."""
-    return partition_id << OFFSET_BITS | offset
+    """Return the id of the record at an offset; beyond the bounds is at them."""
+    return partition_id << OFFSET_BITS | max(0, min(offset, OFFSET_MASK))
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:

@@ -63,7 +63,9 @@ class LogSubscription:
             ids = {claim.partition: claim.id for claim in self._claims}
             lost = {partition for partition in positions if partition not in ids}
             if not lost and not self._closed:
-                wanted = {ids[partition]: offset for partition, offset in positions.items()}
+                wanted = {
+                    ids[partition]: min(offset, rows.OFFSET_MASK) for partition, offset in positions.items()
+                }
                 with self._log.writing() as connection:
                     refused = self._membership.commit(connection, wanted)
                 lost = {partition for partition in positions if ids[partition] in refused}
@@ -81,7 +83,7 @@ class LogSubscription:
         with self._busy:
             for claim in self._claims:
                 if claim.partition in positions:
-                    self._next[claim.id] = max(0, positions[claim.partition])
+                    self._next[claim.id] = max(0, min(positions[claim.partition], rows.OFFSET_MASK))
 
     def close(self) -> None:
         self._closed = True

@@ -21,7 +21,7 @@ from sqlite_rig import (
     read_all,
 )
 
-from notifier_kafka.driver import Partition
+from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import CommitRefused, LogUnusable
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 from notifier_kafka_drivers.sqlite.subscription import LogSubscription
@@ -221,6 +221,22 @@ def test_a_commit_behind_changes_nothing(path: pathlib.Path) -> None:
         subscription.commit({Partition("t", 0): 7})
         subscription.commit({Partition("t", 0): 3})
         assert driver.admin().describe_group("g").positions == {Partition("t", 0): 7}
+
+
+@pytest.mark.parametrize("offset", [-5, 1 << 39, 1 << 70])
+def test_positions_beyond_the_bounds_do_no_harm(path: pathlib.Path, offset: int) -> None:
+    with open_driver(path, "partitions=1") as driver:
+        publish(driver, "t", range(10))
+        position = {Partition("t", 0): offset}
+        subscription = driver.subscribe(["t"], "g", "earliest")
+        subscription.poll(10, LONG)
+        subscription.seek(position)
+        assert len(subscription.poll(10, 0.01)) == (10 if offset < 0 else 0)
+        subscription.commit(position)
+        subscription.close()
+        driver.admin().reset_group("g", position)
+        assert driver.admin().describe_group("g").lag == {Partition("t", 0): 10 if offset < 0 else 0}
+        assert len(list(driver.read(Span(Partition("t", 0), -3, abs(offset))))) == min(10, abs(offset))
 
 
 def test_a_private_group_ends_with_its_member(path: pathlib.Path) -> None:

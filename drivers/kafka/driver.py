@@ -1,5 +1,6 @@
 """The Kafka driver: what both client libraries share is here and in the modules beside."""
 
+import functools
 import os
 import threading
 import weakref
@@ -37,14 +38,21 @@ class KafkaDriver(Driver):
 
     def __init__(self, url: TransportURL) -> None:
         super().__init__(url)
-        self._settings: SimpleNamespace = url.settings(options.GROUP, options.OPTS)
-        self._common = properties.common(url, self._settings)
-        self._client: client.Client = loading.load(self._settings.client)(self._common)
         self._lock = threading.RLock()
         self._connected: client.Admin | None = None
         self._lent: weakref.WeakSet[Publisher | Subscription] = weakref.WeakSet()
         self._closed = False
         _DRIVERS.add(self)
+
+    # The next two when first asked for: to read options is to read files, and to load a
+    # client library is to look for it in others.
+    @functools.cached_property
+    def _settings(self) -> SimpleNamespace:
+        return self.url.settings(options.GROUP, options.OPTS)
+
+    @functools.cached_property
+    def _client(self) -> client.Client:
+        return loading.load(self._settings.client)(properties.common(self.url, self._settings))
 
     @property
     def virtual_host(self) -> str | None:
@@ -89,10 +97,9 @@ class KafkaDriver(Driver):
         return reading.spans(self._admin(), topics, since, until)
 
     def read(self, span: Span) -> Iterator[Delivery]:
-        # Asked at once: a reader of a topic that is not there would wait for it.
-        self._admin().partitions(span.partition.topic)
+        span = reading.within(self._admin(), span)
         given = properties.reading(self._settings)
-        return reading.deliveries(lambda: self._client.reader(given, span.partition, span.start), span)
+        return reading.deliveries(lambda cut: self._client.reader(given, cut.partition, cut.start), span)
 
     def admin(self) -> KafkaAdmin:
         return KafkaAdmin(self._admin, self._settings)

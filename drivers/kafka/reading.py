@@ -1,5 +1,6 @@
 """Spans, and reading them without a group."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -11,6 +12,8 @@ from .errors import AccessDenied
 from .properties import REQUEST_TIMEOUT
 
 BATCH = 1_000
+LATEST_MS = 2**62  # the end of time: more than the protocol can say, and infinity
+ROUNDING = 1e-3  # of a millisecond: what a time loses as a float of seconds
 WAIT = 0.5
 PAUSE = 0.05
 PATIENCE = 10.0  # seconds without any progress after which the log counts as unavailable
@@ -47,7 +50,9 @@ def moments(
     admin: Admin, parts: Sequence[Partition], moment: float, latest: Mapping[Partition, int]
 ) -> dict[Partition, int]:
     """Find the first offsets at or after a moment; the end where there is none."""
-    found = offsets(admin, dict.fromkeys(parts, max(0, round(moment * 1000))))
+    if not moment * 1000 < LATEST_MS:
+        return {part: latest[part] for part in parts}
+    found = offsets(admin, dict.fromkeys(parts, max(0, math.ceil(moment * 1000 - ROUNDING))))
     return {part: latest[part] if found.get(part, -1) < 0 else found[part] for part in parts}
 
 
@@ -69,11 +74,19 @@ def ends(admin: Admin, parts: Iterable[Partition]) -> dict[Partition, int]:
     return offsets(admin, dict.fromkeys(asked, LATEST)) if asked else {}
 
 
-def deliveries(make: Callable[[], Reader], span: Span) -> Iterator[Delivery]:
-    """Read a span; ends past its stop, and at the end of the partition, over gaps as well."""
+def within(admin: Admin, span: Span) -> Span:
+    """Cut a span to what its partition holds: nothing comes from behind the end, ever."""
+    if span.partition not in existing(admin, [span.partition.topic]):
+        raise TopicNotFound(f"topic {span.partition.topic} has no partition {span.partition.number}")
+    there = dict.fromkeys([span.partition], LATEST)
+    return Span(span.partition, max(0, span.start), min(span.stop, offsets(admin, there)[span.partition]))
+
+
+def deliveries(make: Callable[[Span], Reader], span: Span) -> Iterator[Delivery]:
+    """Read a span; ends past its stop, over gaps as well."""
     if span.start >= span.stop:
         return
-    reader = make()
+    reader = make(span)
     try:
         idle = 0.0
         while (position := reader.position()) < span.stop:

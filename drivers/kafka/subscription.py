@@ -84,10 +84,15 @@ class KafkaSubscription:
     def seek(self, positions: Positions) -> None:
         with self._lock:
             self._early = [d for d in self._early if d.partition not in positions]
-            if self._consumer is not None:
-                for partition, offset in positions.items():
-                    if partition in self._consumer.owned:
-                        self._consumer.seek(partition, offset)
+            consumer = self._consumer
+            owned = [p for p in positions if consumer and p in consumer.owned]
+            if consumer is None or not owned:
+                return
+            # Behind the end Kafka would take it for a position that was lost, and begin anew.
+            ends = self._offsets(None, owned)
+            for partition in owned:
+                end = ends.get(partition, 0)
+                consumer.seek(partition, max(0, min(positions[partition], end)))
 
     def close(self) -> None:
         self._closed.set()

@@ -96,11 +96,7 @@ class Sender:
     def deliver(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
         if self._producer is None:
             self._producer = connect(
-                KafkaProducer,
-                self._config,
-                max_block_ms=CONNECT_MS,
-                value_serializer=_Value(),
-                allow_auto_create_topics=False,
+                KafkaProducer, self._config, max_block_ms=CONNECT_MS, value_serializer=_Value()
             )
         sent = [self._send(record) for record in records]
         outcomes = [self._outcome(future, record) for future, record in zip(sent, records, strict=True)]

@@ -48,8 +48,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._place = place
         self._gained: set[TopicPartition] = set()
         self._held = False
-        # Topics are awaited, not made: the partitions are to be those that their owner says.
-        self._consumer = connect(KafkaConsumer, given, allow_auto_create_topics=False)
+        self._consumer = connect(KafkaConsumer, given)
         self._line = Line(self._consumer, given)
         self._consumer.subscribe(list(topics), listener=self)
 

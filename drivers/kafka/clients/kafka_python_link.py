@@ -88,10 +88,13 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
 
     def net_client(**configs: Any) -> Any:
         made.append(KafkaNetClient(**configs))
+        # Its allow_auto_create_topics does not reach the part that asks for metadata.
+        made[-1].cluster.config["allow_auto_create_topics"] = False
         return made[-1]
 
+    config = spelled(kind, given) | {"bootstrap_timeout_ms": CONNECT_MS, "kafka_client": net_client}
     try:
-        return kind(**spelled(kind, given), bootstrap_timeout_ms=CONNECT_MS, kafka_client=net_client, **own)
+        return kind(**config, **own)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is translated
         # A constructor that fails leaves its thread and sockets behind.
         for one in made:
@@ -115,10 +118,9 @@ def spelled(kind: Any, given: Mapping[str, str]) -> dict[str, Any]:
 
 def refuse_unknown(given: Mapping[str, str]) -> None:
     """Raise for a property that none of kafka-python's clients has."""
-    known = set(properties.NAMES)
-    for kind in (KafkaProducer, KafkaConsumer, KafkaAdminClient):
-        known.update(name.replace("_", ".") for name in kind.DEFAULT_CONFIG)
-    properties.refuse_unknown(given, known)
+    kinds = (KafkaProducer, KafkaConsumer, KafkaAdminClient)
+    own = {name.replace("_", ".") for kind in kinds for name in kind.DEFAULT_CONFIG}
+    properties.refuse_unknown(given, own - _CLASSES | _SPELLED.keys())
 
 
 def quieten() -> None:
@@ -131,9 +133,14 @@ def quieten() -> None:
 def _value(name: str, value: str, default: object) -> Any:
     if name == "ssl_check_hostname":
         return value != "none"
-    if name == "compression_type":
-        return None if value == "none" else value
+    if value == "none" and name == "compression_type":
+        return None
     if isinstance(default, bool):
         return value.lower() == "true"
     # client_properties bring text; numbers are numbers here, also where there is no default.
-    return int(value) if value.lstrip("-").isdigit() and not isinstance(default, str) else value
+    if value.lstrip("-").isdigit() and not isinstance(default, str):
+        return int(value)
+    if isinstance(default, int | float) and value not in ("all",):
+        name = name.replace("_", ".")
+        raise ConfigurationError(f"[drivers_kafka] client_properties: {name} = {value!r}: it is a number")
+    return value

@@ -1,0 +1,223 @@
+"""From options and URL to what the client libraries are told."""
+
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from notifier_kafka.driver import Limits, Record
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DriverLoadFailure,
+    DriverNotFound,
+    MessagingException,
+)
+from notifier_kafka.url import TransportURL
+from notifier_kafka_drivers.kafka import naming, options, properties, reach
+from notifier_kafka_drivers.kafka.clients import loading
+from notifier_kafka_drivers.kafka.driver import KafkaDriver
+
+CLIENTS = ["confluent-kafka", "kafka-python"]
+
+
+def url(text: str, **values: Any) -> TransportURL:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    conf.register_opts(options.OPTS, group=options.GROUP)
+    for name, value in values.items():
+        conf.set_override(name, value, group=options.GROUP)
+    return TransportURL.parse(conf, text)
+
+
+def common(text: str, **values: Any) -> dict[str, str]:
+    parsed = url(text, **values)
+    return properties.common(parsed, parsed.settings(options.GROUP, options.OPTS))
+
+
+def settings(**values: Any) -> Any:
+    return url("kafka://h", **values).settings(options.GROUP, options.OPTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "servers"),
+    [
+        ("kafka://", "localhost:9092"),
+        ("kafka://broker", "broker:9092"),
+        ("kafka://a:1,b:2/vhost", "a:1,b:2"),
+        ("kafka://u:p@a,u:p@b:2", "a:9092,b:2"),
+        ("kafka://[::1]:5", "[::1]:5"),
+    ],
+)
+def test_servers_are_those_of_the_url_with_kafka_s_port(text: str, servers: str) -> None:
+    given = common(text)
+    assert given["bootstrap.servers"] == servers
+    assert properties.addresses(given) == properties.servers(url(text))
+
+
+def test_a_login_in_the_url_is_used_also_where_no_protocol_is_configured() -> None:
+    given = common("kafka://me:s%40crt@h", sasl_mechanism="SCRAM-SHA-512")
+    assert given["security.protocol"] == "SASL_PLAINTEXT"
+    assert (given["sasl.username"], given["sasl.password"]) == ("me", "s@crt")
+    assert given["sasl.mechanism"] == "SCRAM-SHA-512"
+
+
+def test_a_login_in_the_url_keeps_the_encryption() -> None:
+    given = common("kafka://me:secret@h", security_protocol="SSL", ssl_cafile="/ca.pem")
+    assert given["security.protocol"] == "SASL_SSL"
+    assert given["ssl.ca.location"] == "/ca.pem"
+    assert given["ssl.endpoint.identification.algorithm"] == "https"
+
+
+def test_sasl_without_a_user_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="needs a user"):
+        common("kafka://h", security_protocol="SASL_SSL")
+
+
+def test_host_names_are_checked_unless_told_otherwise() -> None:
+    given = common("kafka://h", security_protocol="SSL", ssl_check_hostname=False)
+    assert given["ssl.endpoint.identification.algorithm"] == "none"
+
+
+def test_client_properties_win() -> None:
+    told = {"linger.ms": "7", "client.id": "mine"}
+    assert common("kafka://h", client_properties=told)["client.id"] == "mine"
+    assert properties.publishing(settings(client_properties=told), -1)["linger.ms"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("retry", "retries", "expected"),
+    [(-1, None, None), (-1, 3, "3"), (5, None, "5"), (5, 3, "3"), (0, 3, "0")],
+)
+def test_the_smaller_number_of_retries_counts(retry: int, retries: int | None, expected: str | None) -> None:
+    assert properties.publishing(settings(retries=retries), retry).get("retries") == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "retry", "idempotent"),
+    [({}, -1, True), ({"acks": "1"}, -1, False), ({"idempotence": False}, -1, False), ({}, 0, False)],
+)
+def test_order_is_kept_with_and_without_idempotence(
+    values: dict[str, Any], retry: int, idempotent: bool
+) -> None:
+    given = properties.publishing(settings(**values), retry)
+    assert given["enable.idempotence"] == ("true" if idempotent else "false")
+    assert given["max.in.flight.requests.per.connection"] == ("5" if idempotent else "1")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_unknown_client_property_is_refused_with_the_nearest(client: str) -> None:
+    driver = KafkaDriver(url("kafka://h", client=client, client_properties={"lingr.ms": "5"}))
+    with pytest.raises(ConfigurationError, match=r"'lingr\.ms': did you mean linger\.ms\?"):
+        driver.publisher(lambda *_: None, Limits())
+
+
+def test_a_property_of_librdkafka_alone_is_taken_by_it() -> None:
+    driver = KafkaDriver(
+        url(
+            "kafka://127.0.0.1:1",
+            client="confluent-kafka",
+            client_properties={"sticky.partitioning.linger.ms": "5"},
+        )
+    )
+    driver.publisher(lambda *_: None, Limits()).close()
+    driver.close()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_wrong_value_of_a_client_property_is_an_error_of_configuration(client: str) -> None:
+    text = f"kafka://127.0.0.1:1?client={client}"
+    driver = KafkaDriver(url(text, client_properties={"reconnect.backoff.ms": "soon"}))
+    with pytest.raises(ConfigurationError, match=r"reconnect\.backoff\.ms"):
+        driver.admin().list_topics()
+
+
+def test_an_unknown_client_is_refused_with_those_that_are_there() -> None:
+    with pytest.raises(DriverNotFound, match="auto or one of confluent-kafka, kafka-python"):
+        loading.load("librdkafka")
+
+
+def test_auto_is_the_faster_client_where_it_is_installed() -> None:
+    assert loading.load("auto").__name__ == "Confluent"
+
+
+def test_a_client_library_that_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None in sys.modules is how Python itself marks a module that cannot be imported.
+    monkeypatch.setitem(__import__("sys").modules, "confluent_kafka", None)
+    monkeypatch.delitem(
+        __import__("sys").modules, "notifier_kafka_drivers.kafka.clients.confluent", raising=False
+    )
+    with pytest.raises(DriverLoadFailure, match=r"pip install 'notifier-kafka\[confluent\]'"):
+        loading.load("confluent-kafka")
+
+
+def test_kafka_python_refuses_the_protocol_that_it_does_not_have() -> None:
+    driver = KafkaDriver(url("kafka://127.0.0.1:1?client=kafka-python", group_protocol="consumer"))
+    with pytest.raises(ConfigurationError, match=r"install notifier-kafka\[confluent\]"):
+        driver.subscribe(["t"], "g", "earliest").poll(1, 5)
+    driver.close()
+
+
+def test_the_group_of_those_without_a_pool_and_the_virtual_host_are_told() -> None:
+    driver = KafkaDriver(url("kafka://h/blue", consumer_group="billing"))
+    assert (driver.virtual_host, driver.default_group) == ("blue", "billing")
+    plain = KafkaDriver(url("kafka://h"))
+    assert (plain.virtual_host, plain.default_group) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["a", "notifications.info", "A_b-1", "x" * 249, "..."])
+def test_a_legal_name_of_a_topic(name: str) -> None:
+    assert naming.complaint(name) is None
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "topic\n", "größe", "x" * 250, "a\0"])
+def test_an_illegal_name_of_a_topic(name: str) -> None:
+    assert "1 to 249 of the characters" in str(naming.complaint(name))
+    assert "\n" not in str(naming.complaint(name))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_no_broker_would_take_is_refused_before_a_client_sees_it(client: str) -> None:
+    driver = KafkaDriver(url(f"kafka://127.0.0.1:1?client={client}&max_request_size=1000"))
+    publisher = driver.publisher(lambda *_: None, Limits(bytes=900))
+    for record, words in [
+        (Record("topic\n", b"x"), "1 to 249"),
+        (Record("t", b"x" * 1001), "max_request_size"),
+        (Record("t", b"x" * 950), "outbox_bytes"),
+    ]:
+        with pytest.raises(MessagingException, match=words):
+            publisher.offer(record)
+    driver.close()
+
+
+def test_a_refused_connection_is_named_with_its_address() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        assert reach.why_not([("127.0.0.1", port)], {}) == f"127.0.0.1:{port}: connection refused"
+
+
+def test_a_server_that_says_nothing_is_told_from_one_that_is_not_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        assert "does not answer" in reach.why_not([("127.0.0.1", port)], {})
+
+
+def test_a_host_name_that_nobody_knows_is_named() -> None:
+    assert (
+        reach.why_not([("no-such-host.invalid", 9092)], {}) == "no-such-host.invalid:9092: no such host name"
+    )
+
+
+def test_a_tls_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nothing\.pem"):
+        reach.context({"security.protocol": "SSL", "ssl.ca.location": str(tmp_path / "nothing.pem")})
+
+
+def test_certificates_are_verified_unless_told_otherwise() -> None:
+    made = reach.context({"ssl.endpoint.identification.algorithm": "https"})
+    assert (made.verify_mode, made.check_hostname) == (ssl.CERT_REQUIRED, True)
+    lax = reach.context({"ssl.endpoint.identification.algorithm": "none"})
+    assert (lax.verify_mode, lax.check_hostname) == (ssl.CERT_REQUIRED, False)

@@ -26,6 +26,7 @@ from notifier_kafka.errors import DriverLoadFailure
 
 LOG = logging.getLogger(__name__)
 
+LISTS = resources.files("notifier_kafka") / "jar_lists"
 KAFKA = "kafka-4.3.0"
 KAFKA_TOOLS = "kafka-tools-4.3.0"
 SPARK_KAFKA = "spark-kafka-4.0.0"
@@ -70,7 +71,7 @@ class Jar:
 
 def listed(name: str) -> list[Jar]:
     """Read the list of a set."""
-    text = resources.files("notifier_kafka").joinpath(f"jar_lists/{name}.sha256").read_text("utf-8")
+    text = LISTS.joinpath(f"{name}.sha256").read_text("utf-8")
     jars = []
     for line in text.splitlines():
         sha256, coordinates = line.split()
@@ -170,7 +171,7 @@ def _maven(work: Path, wanted: list[Jar]) -> list[str]:
         return []
     (work / "pom.xml").write_text(_POM.format("\n".join(map(_POM_LINE.format, wanted))))
     return [
-        *(mvn, "--batch-mode", "--quiet", "--file", str(work / "pom.xml")),
+        *(mvn, "--batch-mode", "--quiet", "-Dstyle.color=never", "--file", str(work / "pom.xml")),
         f"-Dmaven.repo.local={work / 'cache'}",
         *("dependency:copy-dependencies", f"-DoutputDirectory={work / 'out'}"),
     ]

@@ -23,7 +23,8 @@ from .listeners import HOST, properties, security_properties
 from .server import Node
 
 READY_TIMEOUT = 120.0
-STOP_TIMEOUT = 20.0
+# Three that stop together wait for a quorum that is gone, so the last ones are killed.
+STOP_TIMEOUT = 10.0
 OPEN = Security()
 
 
@@ -155,8 +156,8 @@ class Cluster:
             self._fixed_port not in (0, found.ports[0].client)
         ):
             raise ConfigurationError(
-                f"the cluster in {self.directory} has {len(found.ports)} nodes from port "
-                f"{found.ports[0].client} on and {found.security}; take another directory or remove it"
+                f"the cluster in {self.directory} is another one: it has {_spell(found)}; "
+                "take another directory or remove it"
             )
         found.properties |= mine.properties
         self.layout = found
@@ -224,3 +225,8 @@ def _end(nodes: list[Node], timeout: float) -> None:
         node.kill(signal.SIGTERM)
     for node in nodes:
         node.end(max(0.0, deadline - time.monotonic()))
+
+
+def _spell(layout: Layout) -> str:
+    count = len(layout.ports)
+    return f"{count} node{'s' * (count > 1)} from port {layout.ports[0].client} on, {layout.security}"

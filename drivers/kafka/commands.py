@@ -56,8 +56,8 @@ class StartBroker(Command):
         add(
             "--port",
             type=int,
-            help=f"Port of the first broker; the next ones follow. 0 takes free ones. Default: {DEFAULT_PORT}, "
-            "or those of the last time.",
+            help="Port of the first broker; the next ones follow. 0 takes free ones. "
+            f"Default: {DEFAULT_PORT}, or those of the last time.",
         )
         _add_directory(parser)
         return parser

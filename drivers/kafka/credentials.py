@@ -36,6 +36,10 @@ class Security:
         if self.acls and not (self.tls or self.sasl):
             raise ConfigurationError("acls need to know who a client is: add sasl or tls")
 
+    def __str__(self) -> str:
+        login = f"login by {self.sasl}" if self.sasl else "no login"
+        return f"{'TLS' if self.tls else 'no TLS'}, {login}, {'ACLs' if self.acls else 'no ACLs'}"
+
     @property
     def open(self) -> bool:
         """Whether everybody is let in unseen."""

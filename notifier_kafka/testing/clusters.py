@@ -13,6 +13,9 @@ import pytest
 
 NAMESPACE = "notifier_kafka.clusters"
 
+# Three brokers that are asked to stop wait for each other, and nobody needs their data.
+AT_ONCE = 0.0
+
 # Makes and starts a cluster in a directory of its own, and stops it after the test. Takes the
 # arguments of the cluster class, except for the directory.
 ClusterMaker = Callable[..., Any]
@@ -31,7 +34,7 @@ def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A cluster of one broker, for the whole session: choose topic and group names of your own."""
     cluster = _started(tmp_path_factory.mktemp("kafka"))
     yield cluster
-    cluster.stop()
+    cluster.stop(AT_ONCE)
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +42,7 @@ def kafka_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A cluster of three brokers, for the whole session: leave all of them running."""
     cluster = _started(tmp_path_factory.mktemp("kafka-three"), 3)
     yield cluster
-    cluster.stop()
+    cluster.stop(AT_ONCE)
 
 
 @pytest.fixture
@@ -53,4 +56,4 @@ def make_kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clu
 
     yield make
     for cluster in made:
-        cluster.stop()
+        cluster.stop(AT_ONCE)

@@ -1,6 +1,7 @@
 """Topics and their partitions: making them, and where each begins and ends."""
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -90,7 +91,8 @@ def check_name(name: str) -> None:
 
 def offset_at(connection: sqlite3.Connection, one: Head, moment: float) -> int:
     """Find the first offset whose record came at or after ``moment`` (seconds since the epoch)."""
-    wanted = round(moment * rows.MICROSECONDS)
+    # To the microsecond that was stored, which no float need hit; infinity is never stored.
+    wanted = round(moment * rows.MICROSECONDS) if math.isfinite(moment) else moment
     low, high = one.first, one.next
     while low < high:
         middle = (low + high) // 2

@@ -1,14 +1,15 @@
 """The listening face, over a real SQLite log."""
 
+import functools
 import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from log_lock import locked
 from oslo_config import cfg
 
 from notifier_kafka import listener, notifier, transport
@@ -233,7 +234,7 @@ def test_a_listener_may_be_started_again(notifier_transport: transport.Notificat
     for number in range(2):
         each.start()
         send(notifier_transport, [number])
-        wait_for(lambda count=number + 1: len(endpoint.seen) == count, "the notification")
+        wait_for(functools.partial(endpoint.seen.__contains__, number), "the notification")
         each.stop()
         each.wait()
     assert endpoint.seen == [0, 1]
@@ -278,7 +279,6 @@ def test_a_refused_batch_comes_back(quick: cfg.ConfigOpts) -> None:
 def test_listening_goes_on_after_the_log_was_locked(
     tmp_path: Path,
     notifier_conf: cfg.ConfigOpts,
-    locked: Callable[[Path], AbstractContextManager[None]],
 ) -> None:
     log = tmp_path / "bus.db"
     bus = transport.get_notification_transport(notifier_conf, f"sqlite:///{log}?busy_timeout=0.1")

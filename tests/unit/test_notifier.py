@@ -7,7 +7,6 @@ import threading
 from typing import Any
 
 import pytest
-from notifier_kafka.serializer import NoOpSerializer
 from oslo_config import cfg
 
 from notifier_kafka import codec, notifier, transport
@@ -16,6 +15,7 @@ from notifier_kafka.channels import test as recording
 from notifier_kafka.driver import Receipt
 from notifier_kafka.errors import DriverNotFound, EncodeError, MessageDeliveryFailure
 from notifier_kafka.notification import Notification
+from notifier_kafka.serializer import NoOpSerializer
 
 
 class Context:
@@ -201,7 +201,8 @@ def test_prepare_changes_what_is_given_and_keeps_the_rest(
     assert (special.publisher_id, special.retry) == ("host2", -1)
     assert (base.publisher_id, base.retry) == ("host1", 3)
     assert base.prepare().publisher_id == "host1"
-    assert isinstance((special.prepare(wait=True).info({}, "e", 1) or [None])[0], Receipt)
+    (receipt,) = special.prepare(wait=True).info({}, "e", 1) or []
+    assert isinstance(receipt, Receipt)
     assert special.info({}, "e", 1) is None
 
 

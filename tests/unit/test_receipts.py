@@ -15,10 +15,12 @@ def test_receipts_come_back_once_all_are_settled() -> None:
     waiter = receipts.Waiter()
     for _ in range(2):
         waiter.expect()
-    thread = threading.Thread(target=lambda: [waiter.settle(RECEIPT) for _ in range(2)])
-    thread.start()
+    threads = [threading.Thread(target=waiter.settle, args=(RECEIPT,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
     assert waiter.receipts(30) == [RECEIPT, RECEIPT]
-    thread.join()
+    for thread in threads:
+        thread.join()
 
 
 def test_nothing_expected_is_nothing_to_wait_for() -> None:

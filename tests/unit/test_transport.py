@@ -3,17 +3,14 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from log_lock import locked
 from oslo_config import cfg
 
 from notifier_kafka import notifier, options, transport
 from notifier_kafka.errors import DeliveryFailed, DriverNotFound, OutboxFull
-
-Locked = Callable[[Path], AbstractContextManager[None]]
 
 
 def make(log: Path, **overrides: object) -> transport.NotificationTransport:
@@ -34,9 +31,7 @@ def count(bus: transport.NotificationTransport) -> int:
     return sum(span.stop - span.start for span in bus.driver.spans(["notifications.info"]))
 
 
-def test_a_full_outbox_stalls_one_call_for_its_timeout_and_drops_are_counted(
-    tmp_path: Path, locked: Locked
-) -> None:
+def test_a_full_outbox_stalls_one_call_for_its_timeout_and_drops_are_counted(tmp_path: Path) -> None:
     bus = make(tmp_path / "bus.db", outbox_records=100, block_timeout=0.3)
     sender = warm(bus)
     slow_calls = 0
@@ -64,7 +59,7 @@ def test_a_call_waits_again_once_there_was_room(tmp_path: Path) -> None:
     bus.cleanup()
 
 
-def test_raise_gives_the_caller_the_overflow(tmp_path: Path, locked: Locked) -> None:
+def test_raise_gives_the_caller_the_overflow(tmp_path: Path) -> None:
     bus = make(tmp_path / "bus.db", outbox_records=5, on_full="raise")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -77,7 +72,7 @@ def test_raise_gives_the_caller_the_overflow(tmp_path: Path, locked: Locked) -> 
     bus.cleanup()
 
 
-def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path, locked: Locked) -> None:
+def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path) -> None:
     bus = make(tmp_path / "bus.db", outbox_records=5, on_full="drop_newest")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -90,7 +85,7 @@ def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path,
     bus.cleanup()
 
 
-def test_flush_returns_in_time_with_what_is_left(tmp_path: Path, locked: Locked) -> None:
+def test_flush_returns_in_time_with_what_is_left(tmp_path: Path) -> None:
     bus = make(tmp_path / "bus.db")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -100,7 +95,7 @@ def test_flush_returns_in_time_with_what_is_left(tmp_path: Path, locked: Locked)
     bus.cleanup()
 
 
-def test_retry_zero_gives_up_what_retry_for_ever_keeps(tmp_path: Path, locked: Locked) -> None:
+def test_retry_zero_gives_up_what_retry_for_ever_keeps(tmp_path: Path) -> None:
     bus = make(tmp_path / "bus.db")
     sender = warm(bus)
     with locked(tmp_path / "bus.db"):
@@ -138,7 +133,7 @@ notifier.Notifier(bus, driver="messagingv2").send_many({{}}, "info", [("e", n) f
     bus.cleanup()
 
 
-def test_a_program_that_ends_while_the_log_is_away_says_what_is_left(tmp_path: Path, locked: Locked) -> None:
+def test_a_program_that_ends_while_the_log_is_away_says_what_is_left(tmp_path: Path) -> None:
     warm(made := make(tmp_path / "bus.db"))
     made.cleanup()
     script = f"""

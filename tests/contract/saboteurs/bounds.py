@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from notifier_kafka.driver import (
     Admin,
@@ -39,7 +39,7 @@ class LeaksForeignErrors(Saboteur):
 
 class LeaksWhenClosed(Saboteur):
     clause = 7
-    caught_by = ("test_clause_7_a_closed_driver_says_so[spans]",)
+    caught_by: ClassVar[tuple[str, ...]] = ("test_clause_7_a_closed_driver_says_so[spans]",)
     gone = False
 
     def close(self) -> None:

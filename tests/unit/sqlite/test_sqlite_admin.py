@@ -121,7 +121,7 @@ def test_a_reader_that_pauses_holds_no_transaction(driver: SqliteDriver) -> None
 
 def test_unknown_starts_are_refused(driver: SqliteDriver) -> None:
     with pytest.raises(ConfigurationError, match="earliest, latest"):
-        driver.subscribe(["t"], "g", "sometime")  # type: ignore[arg-type]
+        driver.subscribe(["t"], "g", "sometime")
 
 
 def test_options_are_read_late_and_checked(tmp_path: pathlib.Path) -> None:

@@ -43,7 +43,7 @@ def _refuse(_manager: object, entry: metadata.EntryPoint, error: BaseException) 
 
 def describe_failure(entry: metadata.EntryPoint, error: BaseException) -> str:
     """Say in one line why an entry point does not load and what to do about it."""
-    owner = entry.dist.name if entry.dist else "its distribution"
+    owner = _owner(entry)
     text = f"{entry.value.split(' ')[0]} of {owner} does not load: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name and not _is_ours(entry, error.name):
         # An entry point may name the extra that brings what it needs: "name = module:object [extra]".
@@ -55,3 +55,9 @@ def describe_failure(entry: metadata.EntryPoint, error: BaseException) -> str:
 def _is_ours(entry: metadata.EntryPoint, module: str) -> bool:
     """Say whether a module belongs to the plugin's own package: nothing else brings it."""
     return module.partition(".")[0] == entry.module.partition(".")[0]
+
+
+def _owner(entry: metadata.EntryPoint) -> str:
+    """Name the distribution; stevedore keeps entry points without theirs in a cache."""
+    same = metadata.entry_points(group=entry.group, name=entry.name)
+    return next((each.dist.name for each in same if each.dist), "its distribution")

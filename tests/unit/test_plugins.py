@@ -20,6 +20,14 @@ def test_an_unknown_name_tells_the_nearest_and_all_installed() -> None:
     assert not caught.value.retriable
 
 
+def test_a_failure_names_the_distribution_although_stevedore_forgets_it() -> None:
+    entry = metadata.EntryPoint(
+        "kafka", "notifier_kafka_drivers.kafka.driver:Driver [confluent]", "notifier_kafka.drivers"
+    )
+    text = plugins.describe_failure(entry, ModuleNotFoundError("No module named 'x'", name="x"))
+    assert text.endswith("install it with: pip install 'notifier-kafka[confluent]'")
+
+
 def test_a_module_of_the_plugins_own_is_not_to_be_installed() -> None:
     entry = metadata.EntryPoint("thing", "package.thing:Thing", "some.namespace")
     error = ModuleNotFoundError("No module named 'package.thing'", name="package.thing")

@@ -25,7 +25,7 @@ _COLUMNS = 5
 # SQLite takes 32,766 variables in a statement. Powers of two, so that any number of rows
 # needs few statements and few distinct ones stay prepared.
 _MOST_ROWS = 4096
-_HEADER = struct.Struct("<HI")
+_LENGTH = struct.Struct("<I")
 
 _FRAME_ROWS = 1_000
 _FRAME_BYTES = 4 * 1024 * 1024
@@ -110,25 +110,33 @@ def deliveries(rows: Sequence[Row], partition: Partition) -> list[Delivery]:
     ]
 
 
+# How packed headers begin. Nearly all are text, and a split takes those apart in a fifth
+# of the time that lengths need.
+_SPLIT, _LENGTHS = b"\0", b"\1"
+
+
 def pack_headers(headers: Headers) -> bytes:
-    """Put headers into one value: for each the two lengths, the name, the content."""
-    parts: list[bytes] = []
-    for name, content in headers:
-        encoded = name.encode()
-        parts += (_HEADER.pack(len(encoded), len(content)), encoded, content)
-    return b"".join(parts)
+    """Put headers into one value: names and contents in turn, behind zero bytes or lengths."""
+    parts = [part for name, content in headers for part in (name.encode(), content)]
+    joined = _SPLIT + _SPLIT.join(parts)
+    if joined.count(_SPLIT) == len(parts):
+        return joined
+    return _LENGTHS + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
 def unpack_headers(packed: bytes) -> Headers:
     """Undo ``pack_headers``."""
-    headers = []
-    at = 0
+    parts = packed.split(_SPLIT)[1:] if packed[:1] == _SPLIT else list(_by_length(packed))
+    return tuple(zip(map(bytes.decode, parts[::2]), parts[1::2], strict=True))
+
+
+def _by_length(packed: bytes) -> Iterator[bytes]:
+    at = 1
     while at < len(packed):
-        name_length, length = _HEADER.unpack_from(packed, at)
-        name_end = at + _HEADER.size + name_length
-        at, name = name_end + length, packed[at + _HEADER.size : name_end].decode()
-        headers.append((name, packed[name_end:at]))
-    return tuple(headers)
+        (length,) = _LENGTH.unpack_from(packed, at)
+        start = at + _LENGTH.size
+        at = start + length
+        yield packed[start:at]
 
 
 def _integers(text: str | bytes) -> Iterator[int]:

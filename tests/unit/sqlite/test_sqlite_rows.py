@@ -4,6 +4,7 @@ import string
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from notifier_kafka_drivers.sqlite import rows
 
 HEADERS = st.lists(st.tuples(st.text(string.printable), st.binary()), max_size=6).map(tuple)

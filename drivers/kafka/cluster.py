@@ -10,17 +10,18 @@ import functools
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
-from notifier_kafka import java
+from notifier_kafka import jars, java
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 
 from .certificates import Authority
 from .credentials import ADMIN, CLIENT, Security, client_options, ini, scram_arguments, write_private
 from .layout import Layout, is_free
 from .listeners import HOST, properties, security_properties
-from .server import Node
+from .server import Node, Runtime
 
 READY_TIMEOUT = 120.0
 # Three that stop together wait for a quorum that is gone, so the last ones are killed.
@@ -51,6 +52,8 @@ class Cluster:
         ``leashed`` brokers are killed when this process ends, however that happens.
         """
         self.directory = Path(directory).expanduser().absolute()
+        if "," in str(self.directory):
+            raise ConfigurationError(f"{self.directory} has a comma, which Kafka takes for the end of a path")
         self.layout = Layout.new(nodes, port, security, properties or {})
         self.nodes = [
             Node(self.directory / f"node-{number}", number, None, leashed=leashed)
@@ -185,7 +188,12 @@ class Cluster:
         for node in self.nodes:
             own = properties(node.number, node.data, layout.ports, secured=not security.open)
             node.configure(own | protection | layout.properties)
-            node.format(self._java, layout.cluster_id, arguments)
+        # At once, because most of it is the start of a Java.
+        with futures.ThreadPoolExecutor(len(self.nodes)) as pool:
+            for _ in pool.map(
+                lambda each: each.format(self._runtime, layout.cluster_id, arguments), self.nodes
+            ):
+                pass
         for user in (ADMIN, CLIENT):
             write_private(self.ini(user), ini(self.url, self.options(user)))
 
@@ -193,7 +201,7 @@ class Cluster:
         deadline = time.monotonic() + timeout
         try:
             for node in nodes:
-                self.layout.processes[node.number] = node.launch(self._java)
+                self.layout.processes[node.number] = node.launch(self._runtime)
             # Before the wait: whoever is killed now leaves word of what is running.
             self.layout.save(self.directory)
             for node in nodes:
@@ -203,8 +211,8 @@ class Cluster:
             raise
 
     @functools.cached_property
-    def _java(self) -> java.Java:
-        return java.find(java.KAFKA)
+    def _runtime(self) -> Runtime:
+        return Runtime(java.find(java.KAFKA).path, ":".join(map(str, jars.fetch(jars.KAFKA))))
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -82,6 +82,12 @@ def spawn(command: list[str], output: Path, *, leashed: bool) -> Process:
     return _spawn(command, output)
 
 
+def environment() -> dict[str, str]:
+    """What Java programs are started with."""
+    # Java can open no file with another letter in its name where the locale has only ASCII.
+    return {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
 def _spawn(command: list[str], output: Path) -> Process:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions = [
@@ -90,7 +96,7 @@ def _spawn(command: list[str], output: Path) -> Process:
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     # Not subprocess.Popen, which complains when it is forgotten while its program lives on.
-    pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
+    pid = os.posix_spawn(command[0], command, environment(), file_actions=actions, setsid=True)
     return Process(pid, _birth(pid) or "")
 
 

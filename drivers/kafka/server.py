@@ -7,12 +7,12 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from notifier_kafka import jars, java
 from notifier_kafka.errors import TransportUnavailable
 
 from .credentials import write_private
-from .process import Process, spawn
+from .process import Process, environment, spawn
 
 # The last line of a start: the broker is registered, unfenced and takes clients.
 _READY = "Kafka Server started"
@@ -41,6 +41,13 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
+class Runtime(NamedTuple):
+    """What runs a broker: a Java, and where Apache Kafka's classes are."""
+
+    java: Path
+    classpath: str
+
+
 class Node:
     """A broker that is a controller too. Its data outlive its process."""
 
@@ -64,15 +71,17 @@ class Node:
     def configure(self, properties: Mapping[str, str]) -> None:
         """Write the files that the node starts with."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        text = "".join(f"{name}={value}\n" for name, value in properties.items())
+        text = "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
         write_private(self.directory / "server.properties", text)
-        write_private(self.directory / "log4j2.properties", _LOG4J.format(directory=self.directory))
+        write_private(
+            self.directory / "log4j2.properties", _LOG4J.format(directory=_escape(str(self.directory)))
+        )
 
-    def format(self, found: java.Java, cluster_id: str, arguments: list[str]) -> None:
+    def format(self, runtime: Runtime, cluster_id: str, arguments: list[str]) -> None:
         """Prepare the data directory. One that is prepared is left as it is."""
         if (self.data / "meta.properties").exists():
             return
-        command = self._command(found, "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id)
+        command = self._command(runtime, "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id)
         command += ["--config", str(self.directory / "server.properties"), *arguments]
         # By a file, because everybody may read the arguments of a process, passwords among them.
         given = self.directory / "format.arguments"
@@ -82,6 +91,7 @@ class Node:
                 [command[0], f"@{given}"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
+                env=environment(),
                 text=True,
                 timeout=_FORMAT_TIMEOUT,
                 check=False,
@@ -94,11 +104,11 @@ class Node:
             said = _trouble((ran.stderr + ran.stdout).splitlines())
             raise TransportUnavailable(f"node {self.number} cannot prepare {self.data}: {said}")
 
-    def launch(self, found: java.Java) -> Process:
+    def launch(self, runtime: Runtime) -> Process:
         """Start the process, without waiting until the broker takes clients."""
         with contextlib.suppress(FileNotFoundError):
             self._read_from = self.log.stat().st_size
-        command = self._command(found, "kafka.Kafka", str(self.directory / "server.properties"))
+        command = self._command(runtime, "kafka.Kafka", str(self.directory / "server.properties"))
         self.process = spawn(command, self.directory / "output", leashed=self._leashed)
         return self.process
 
@@ -126,14 +136,14 @@ class Node:
             # Nothing acknowledged is lost by that, the next start only takes longer.
             self.kill()
 
-    def _command(self, found: java.Java, main: str, *arguments: str) -> list[str]:
+    def _command(self, runtime: Runtime, main: str, *arguments: str) -> list[str]:
         return [
-            str(found.path),
+            str(runtime.java),
             # Three of them share the machine with what uses them.
             *("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", *(_SHORT_LIVED if self._leashed else ())),
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
-            *("-cp", ":".join(map(str, jars.fetch(jars.KAFKA))), main, *arguments),
+            *("-cp", runtime.classpath, main, *arguments),
         ]
 
     def _lines(self) -> list[str]:
@@ -163,3 +173,10 @@ def _trouble(lines: list[str]) -> str:
 def _quote(argument: str) -> str:
     escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def _escape(value: str) -> str:
+    # Java reads the files of properties as Latin-1.
+    units = value.replace("\\", "\\\\").encode("utf-16-be")
+    codes = [int.from_bytes(units[n : n + 2]) for n in range(0, len(units), 2)]
+    return "".join(chr(code) if 32 <= code < 127 else f"\\u{code:04x}" for code in codes)

@@ -9,7 +9,9 @@ many rows, and with a SELECT that concatenates them into one.
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import accumulate, chain, repeat
+from typing import Any
 
 from notifier_kafka.driver import Delivery, Headers, Partition, Record
 
@@ -96,38 +98,51 @@ class Reader:
         return rows
 
 
+# A named tuple's own constructor is Python code; this makes the same without it.
+_make_record: partial[Any] = partial(tuple.__new__, Record)
+_make_delivery: partial[Any] = partial(tuple.__new__, Delivery)
+
+
 def deliveries(rows: Sequence[Row], partition: Partition) -> list[Delivery]:
     """Turn rows of one partition into what crosses the contract."""
-    topic = partition.topic
-    return [
-        Delivery(
-            Record(topic, value, key, unpack_headers(headers) if headers else ()),
-            partition,
-            row_id & OFFSET_MASK,
-            stamp / MICROSECONDS,
-        )
-        for row_id, stamp, key, value, headers in rows
-    ]
+    ids, stamps, keys, values, packed = zip(*rows, strict=True)
+    headers = [unpack_headers(each) if each else () for each in packed]
+    records = map(_make_record, zip(repeat(partition.topic), values, keys, headers))
+    offsets = [row_id & OFFSET_MASK for row_id in ids]
+    times = [stamp / MICROSECONDS for stamp in stamps]
+    found = map(_make_delivery, zip(records, repeat(partition), offsets, times))
+    return list(found)
 
 
-# How packed headers begin. Nearly all are text, and a split takes those apart in a fifth
-# of the time that lengths need.
+# How packed headers begin. Nearly all are text with the same names again and again, and
+# taking those apart by a split costs a fifth of what lengths cost.
 _SPLIT, _LENGTHS = b"\0", b"\1"
+_BETWEEN_NAMES = "\x1f"
 
 
 def pack_headers(headers: Headers) -> bytes:
-    """Put headers into one value: names and contents in turn, behind zero bytes or lengths."""
-    parts = [part for name, content in headers for part in (name.encode(), content)]
-    joined = _SPLIT + _SPLIT.join(parts)
-    if joined.count(_SPLIT) == len(parts):
+    """Put headers into one value: the names, then the contents, behind zero bytes; or lengths."""
+    names = _BETWEEN_NAMES.join([name for name, _ in headers])
+    contents = [content for _, content in headers]
+    joined = _SPLIT + _SPLIT.join([names.encode(), *contents])
+    if joined.count(_SPLIT) == len(headers) + 1 and names.count(_BETWEEN_NAMES) == len(headers) - 1:
         return joined
+    parts = [part for name, content in headers for part in (name.encode(), content)]
     return _LENGTHS + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
 def unpack_headers(packed: bytes) -> Headers:
     """Undo ``pack_headers``."""
-    parts = packed.split(_SPLIT)[1:] if packed[:1] == _SPLIT else list(_by_length(packed))
+    if packed[:1] == _SPLIT:
+        _, names, *contents = packed.split(_SPLIT)
+        return tuple(zip(_split_names(names), contents, strict=True))
+    parts = list(_by_length(packed))
     return tuple(zip(map(bytes.decode, parts[::2]), parts[1::2], strict=True))
+
+
+@lru_cache(1024)
+def _split_names(names: bytes) -> tuple[str, ...]:
+    return tuple(names.decode().split(_BETWEEN_NAMES))
 
 
 def _by_length(packed: bytes) -> Iterator[bytes]:

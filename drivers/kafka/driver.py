@@ -64,12 +64,13 @@ class KafkaDriver(Driver):
 
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher:
         given = properties.publishing(self._settings, limits.retry)
+        ensure = self.admin().ensure_topic
 
         def make(report: OnFailure) -> Publisher:
-            return self._client.publisher(given, report, limits)
+            return self._client.publisher(given, report, limits, ensure)
 
         self._refuse_closed()
-        gate = TopicGate(make, self.admin().ensure_topic, on_failure, limits, self._settings.max_request_size)
+        gate = TopicGate(make, ensure, on_failure, limits, self._settings.max_request_size)
         self._lent.add(gate)
         return gate
 

@@ -24,6 +24,10 @@ class TopicExists(ConfigurationError):
     """The topic to be created is there already."""
 
 
+class TopicGone(DeliveryFailed):
+    """A record came when its topic was no longer there. It may be made again."""
+
+
 class PositionGone(LogUnusable):
     """The offset asked for is no longer, or not yet, on the log."""
 
@@ -81,4 +85,4 @@ def for_record(error: MessagingException) -> MessagingException:
     """Make of ``error`` what a publisher reports: what another try may cure, or DeliveryFailed."""
     if isinstance(error, DeliveryFailed) or (error.retriable and not isinstance(error, AccessDenied)):
         return error
-    return DeliveryFailed(str(error))
+    return (TopicGone if isinstance(error, TopicNotFound) else DeliveryFailed)(str(error))

@@ -59,9 +59,13 @@ class TopicGate:
         if on_settled is not None:
             on_settled = partial(self._pass_on, topic, on_settled)
         if topic in self._known and (publisher := self._publisher) is not None:
-            publisher.offer(record, on_settled)
-        else:
-            self._hold(record, on_settled, size)
+            try:
+                publisher.offer(record, on_settled)
+            except errors.TopicGone:
+                self._known.discard(topic)
+            else:
+                return
+        self._hold(record, on_settled, size)
 
     def flush(self, timeout: float) -> int:
         deadline = time.monotonic() + timeout
@@ -173,9 +177,11 @@ class TopicGate:
                         self._publisher.offer(record, on_settled)
                 except DeliveryFailed as error:
                     refused = error
-                if not isinstance(refused, OutboxFull):
+                # A client may take a while to see a topic that was made again.
+                later = isinstance(refused, OutboxFull | errors.TopicGone)
+                if not later:
                     self._take(topic)
-            if isinstance(refused, OutboxFull):
+            if later:
                 time.sleep(ROOM_CHECK)
             elif refused is not None:
                 self._settle((record, on_settled), refused)

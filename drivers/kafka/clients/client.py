@@ -18,6 +18,9 @@ LATEST = -1
 Place = Callable[[Sequence[Partition]], dict[Partition, int]]
 """Asked for partitions that became ours: where to begin, for those that have a say in it."""
 
+Restore = Callable[[str], None]
+"""Makes a topic again that seems to have gone while it was published to. Blocks."""
+
 
 class Replicas(NamedTuple):
     """Where a partition is kept; ``leader`` is -1 while there is none."""
@@ -104,8 +107,10 @@ class Client(Protocol):
     def __init__(self, properties: Properties) -> None:
         """Keep the properties that all connections share; refuse those that nobody knows."""
 
-    def publisher(self, properties: Properties, on_failure: OnFailure, limits: Limits) -> Publisher:
-        """Make a publisher to topics that exist."""
+    def publisher(
+        self, properties: Properties, on_failure: OnFailure, limits: Limits, restore: Restore
+    ) -> Publisher:
+        """Make a publisher to topics that exist; ``restore`` is called from a thread of its own."""
 
     def consumer(self, properties: Properties, topics: Sequence[str], place: Place | None) -> Consumer:
         """Make a member of the group in ``properties``. Blocks until there is a connection."""

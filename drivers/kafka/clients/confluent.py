@@ -23,6 +23,7 @@ LOG = logging.getLogger(__name__)
 SERVE = 0.2  # seconds between looks whether a publisher was closed
 GRACE = 2.0  # seconds that close gives what is on the wire
 FOREVER = {"delivery.timeout.ms": "0", "retries": "2147483647"}
+GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
 TIMEOUT_MS = str(round(properties.REQUEST_TIMEOUT * 1000))
 SPELLED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -42,7 +43,9 @@ class Confluent:
         if extra:
             _refuse_unknown(extra)
 
-    def publisher(self, given: client.Properties, on_failure: OnFailure, limits: Limits) -> "Publisher":
+    def publisher(
+        self, given: client.Properties, on_failure: OnFailure, limits: Limits, restore: client.Restore
+    ) -> "Publisher":
         """A retry without end also outlasts ``delivery.timeout.ms``, as it does with kafka-python."""
         config = (
             self._common
@@ -54,9 +57,11 @@ class Confluent:
                 "queue.buffering.max.kbytes": max(1, limits.bytes // 1024),
                 # The driver makes topics, in the way that the options say.
                 "allow.auto.create.topics": False,
+            # They are there before a record comes, so one that is missing was deleted.
+            "topic.metadata.propagation.max.ms": 10_000,
             }
         )
-        return Publisher(config | (FOREVER if limits.retry < 0 else {}), on_failure)
+        return Publisher(config | (FOREVER if limits.retry < 0 else {}), on_failure, restore)
 
     def consumer(
         self, given: client.Properties, topics: Sequence[str], place: client.Place | None
@@ -73,9 +78,11 @@ class Confluent:
 class Publisher:
     """librdkafka takes records without blocking; a thread serves its reports."""
 
-    def __init__(self, config: dict[str, Any], on_failure: OnFailure) -> None:
+    def __init__(self, config: dict[str, Any], on_failure: OnFailure, restore: client.Restore) -> None:
         self._link = Link()
         self._closed = False
+        self._restore = restore
+        self._gone: set[str] = set()
         self._producer = made(confluent_kafka.Producer, config, self._link)
         self._report = _reporter(on_failure, self._link)
         threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
@@ -92,7 +99,11 @@ class Publisher:
         except BufferError:
             raise OutboxFull(f"{len(self._producer)} records wait already: Kafka is slow or away") from None
         except KafkaException as error:
+            if error.args[0].code() in GONE:
+                self._gone.add(topic)
             raise errors.for_record(translate(error.args[0], f"topic {topic}")) from None
+        except (TypeError, ValueError) as error:
+            raise DeliveryFailed(f"topic {topic}: {error}") from None
 
     def flush(self, timeout: float) -> int:
         return int(self._producer.flush(timeout))
@@ -109,10 +120,20 @@ class Publisher:
         told = False
         while not self._closed:
             self._producer.poll(SERVE)
+            while self._gone:
+                self._find(self._gone.pop())
             down = self._link.down
             if (down is not None) != told:
                 told = not told
                 LOG.warning("Publishing waits: %s" if told else "Publishing goes on%s", down or "")
+
+    def _find(self, topic: str) -> None:
+        """Make a topic again and let librdkafka see it, which by itself looks after minutes."""
+        try:
+            self._restore(topic)
+            self._producer.list_topics(topic, timeout=properties.REQUEST_TIMEOUT)
+        except (MessagingException, KafkaException) as error:
+            LOG.debug("Looking for topic %s: %s", topic, error)
 
 
 def _reporter(on_failure: OnFailure, link: Link) -> Callable[[Record, KafkaError | None, Any], None]:

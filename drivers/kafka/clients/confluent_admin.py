@@ -115,7 +115,8 @@ class Admin:
             futures = order(*args, request_timeout=TIMEOUT, **kwargs)
             return {name: future.result() for name, future in futures.items()}
 
-        return self._call(what, call)
+        answers: dict[Any, Any] = self._call(what, call)
+        return answers
 
     def _call(self, what: str, call: Callable[[], Any]) -> Any:
         try:

@@ -13,7 +13,7 @@ from notifier_kafka.driver import Limits, OnFailure, Partition, Publisher, Recei
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.outbox import Outbox
 
-from .. import properties, reach
+from .. import errors
 from . import client
 from .kafka_python_admin import Admin
 from .kafka_python_consumer import Consumer, Reader
@@ -25,6 +25,7 @@ FOREVER = str(2**31 - 1)
 LOOK = 0.2  # seconds between looks whether the publisher was closed
 SILENCE = 5.0  # seconds without an answer after which we say so
 GRACE = 2.0  # seconds that close gives what is on the wire
+CAREFUL = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
 LIBRARIES = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
 NOTHING = object()
 
@@ -37,7 +38,9 @@ class KafkaPython:
         refuse_unknown(given)
         quieten()
 
-    def publisher(self, given: client.Properties, on_failure: OnFailure, limits: Limits) -> Publisher:
+    def publisher(
+        self, given: client.Properties, on_failure: OnFailure, limits: Limits, restore: client.Restore
+    ) -> Publisher:
         """Its ``send`` may block for metadata and its buffer has no bound: both are the outbox's."""
         kind = given.get("compression.type", "none")
         if not LIBRARIES.get(kind, lambda: True)():
@@ -48,7 +51,7 @@ class KafkaPython:
         config = {**self._common, **given}
         if limits.retry < 0:
             config["delivery.timeout.ms"] = FOREVER
-        sender = Sender(config, endless=limits.retry < 0)
+        sender = Sender(config, restore, endless=limits.retry < 0)
         outbox = Outbox(sender.deliver, on_failure, limits)
         sender.outbox = outbox
         return outbox
@@ -78,44 +81,56 @@ class _Value(Serializer):  # type: ignore[misc]
 
 
 class Sender:
-    """Delivers an outbox's batches. Lives on the outbox's thread, like its producer.
+    """Delivers an outbox's batches. Lives on the outbox's thread, like its producers.
 
     A batch is handed over whole and then waited for. The producer keeps order within a
-    partition while it tries again, so nothing is sent twice from here: what it gives up
-    has failed, and its neighbours have not.
+    partition while it tries again, so what it gives up has failed for good. But one record
+    that a broker refuses is the end of an idempotent producer and of all that it had to
+    send: then each of these is sent alone, by a producer that survives refusals.
     """
 
     outbox: Outbox
 
-    def __init__(self, config: client.Properties, *, endless: bool) -> None:
+    def __init__(self, config: client.Properties, restore: client.Restore, *, endless: bool) -> None:
         self._config = config
+        self._restore = restore
         self._endless = endless
         self._producer: Any = None
         self._silent = False
 
     def deliver(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
         if self._producer is None:
-            self._producer = connect(
-                KafkaProducer, self._config, max_block_ms=CONNECT_MS, value_serializer=_Value()
-            )
-        sent = [self._send(record) for record in records]
-        outcomes = [self._outcome(future, record) for future, record in zip(sent, records, strict=True)]
-        if self.outbox.closed:
-            producer, self._producer = self._producer, None
-            producer.close(timeout=GRACE)
-        return outcomes
+            self._producer = self._connect(self._config)
+        outcomes = self._through(self._producer, records)
+        if any(_is_refusal(outcome) for outcome in outcomes):
+            _discard(self._producer)
+            self._producer = None
+            careful = self._connect({**self._config, **CAREFUL})
+            for number, outcome in enumerate(outcomes):
+                if _is_refusal(outcome):
+                    (outcomes[number],) = self._through(careful, [records[number]])
+            _discard(careful)
+        if self.outbox.closed and self._producer is not None:
+            _discard(self._producer)
+            self._producer = None
+        return [_final(outcome) for outcome in outcomes]
 
-    def _send(self, record: Record) -> Any:
+    def _connect(self, config: client.Properties) -> Any:
+        return connect(KafkaProducer, config, max_block_ms=CONNECT_MS, value_serializer=_Value())
+
+    def _through(self, producer: Any, records: Sequence[Record]) -> list[Receipt | MessagingException]:
+        sent = [self._send(producer, record) for record in records]
+        return [self._outcome(future, record) for future, record in zip(sent, records, strict=True)]
+
+    def _send(self, producer: Any, record: Record) -> Any:
         """Return a future, or the error that there is none for. Waits while metadata is missing."""
         topic, value, key, headers = record
         while True:
             try:
-                return self._producer.send(
-                    topic, NOTHING if value is None else value, key, headers=list(headers)
-                )
+                return producer.send(topic, NOTHING if value is None else value, key, headers=list(headers))
             except kafka_errors.KafkaTimeoutError as error:
                 # Nothing may overtake it, so it is waited for here.
-                self._say_silent()
+                self._silence(topic)
                 if not self._endless or self.outbox.closed:
                     return translate(error, f"topic {topic}")
             except (kafka_errors.KafkaError, TypeError, ValueError) as error:
@@ -123,32 +138,53 @@ class Sender:
 
     def _outcome(self, future: Any, record: Record) -> Receipt | MessagingException:
         if isinstance(future, MessagingException):
-            return _final(future)
-        since = time.monotonic()
+            return future
+        since = looked = time.monotonic()
         while not future.is_done:
             try:
                 future.get(LOOK)
             except kafka_errors.KafkaError:
-                waited = time.monotonic() - since
-                if self.outbox.closed and waited > GRACE:
+                now = time.monotonic()
+                if self.outbox.closed and now - since > GRACE:
                     return DeliveryFailed("the publisher was closed before this record was confirmed")
-                if not future.is_done and waited > SILENCE:
-                    self._say_silent()
+                if not future.is_done and now - looked > SILENCE:
+                    self._silence(record.topic)
+                    looked = time.monotonic()
         if future.failed():
-            return _final(translate(future.exception, f"topic {record.topic}"))
+            return translate(future.exception, f"topic {record.topic}")
         if self._silent:
             self._silent = False
             LOG.warning("Publishing goes on")
         sent = future.value
         return Receipt(Partition(sent.topic, sent.partition), sent.offset)
 
-    def _say_silent(self) -> None:
-        if not self._silent:
-            self._silent = True
-            where = properties.addresses(self._config)
-            LOG.warning("Publishing waits: %s", reach.why_not(where, self._config))
+    def _silence(self, topic: str) -> None:
+        """Find out why nothing is heard; a topic that was deleted is made again."""
+        if self.outbox.closed:
+            return
+        try:
+            self._restore(topic)
+        except MessagingException as error:
+            if not self._silent:
+                self._silent = True
+                LOG.warning("Publishing waits: %s", error)
 
 
-def _final(error: MessagingException) -> DeliveryFailed:
-    """What the producer gives up is not tried again: it would come after what lay behind it."""
-    return error if isinstance(error, DeliveryFailed) else DeliveryFailed(str(error))
+def _is_refusal(outcome: Receipt | MessagingException) -> bool:
+    return isinstance(outcome, errors.AccessDenied) or (
+        isinstance(outcome, MessagingException) and not outcome.retriable
+    )
+
+
+def _final(outcome: Receipt | MessagingException) -> Receipt | MessagingException:
+    # Also what was given up for lack of time: it would come after what lay behind it.
+    return DeliveryFailed(str(outcome)) if isinstance(outcome, MessagingException) else outcome
+
+
+def _discard(producer: Any) -> None:
+    try:
+        producer.close(timeout=GRACE)
+    except kafka_errors.KafkaTimeoutError:
+        # It stops half-way then: its thread goes on, and its destructor would try again.
+        producer._sender.force_close()  # noqa: SLF001
+        producer._closed = True  # noqa: SLF001

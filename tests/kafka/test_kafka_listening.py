@@ -1,0 +1,141 @@
+"""What the driver adds to the clients' groups: where they begin, membership, commits."""
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+from conftest import Connect, gather, publish, until
+
+from notifier_kafka.driver import Partition, Record
+from notifier_kafka.errors import CommitRefused, ConfigurationError
+
+
+def numbered(topic: str, count: int, first: int = 0) -> list[Record]:
+    return [Record(topic, b"%d" % n, b"key-%d" % (n % 16)) for n in range(first, first + count)]
+
+
+def numbers(deliveries: list[Any]) -> list[int]:
+    return sorted(int(delivery.record.value) for delivery in deliveries)
+
+
+def test_latest_is_fixed_for_the_group_when_its_first_member_joins(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    first = driver.subscribe([topic], topic, "latest")
+    until(lambda: not first.poll(10, 0.2) and driver.admin().describe_group(topic).positions, "the start")
+    publish(driver, *numbered(topic, 20, first=20))
+    assert numbers(gather(first, 20)) == list(range(20, 40))
+    first.close()
+    # Nothing was committed by the first: the next gets what came since, not what comes from now on.
+    second = driver.subscribe([topic], topic, "latest")
+    assert numbers(gather(second, 20)) == list(range(20, 40))
+
+
+def test_a_private_group_keeps_no_position_and_leaves_none(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    member = driver.subscribe([topic], None, "earliest")
+    found = gather(member, 20)
+    member.commit({delivery.partition: delivery.offset + 1 for delivery in found})
+    groups = [group for group in driver.admin().list_groups() if group.startswith("notifier-kafka-")]
+    assert not any(driver.admin().describe_group(group).positions for group in groups)
+
+
+def test_a_member_at_work_for_longer_than_the_poll_interval_stays(connect: Connect, topic: str) -> None:
+    driver = connect(poll_interval=6.0, session_timeout=6.0)
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 100))
+    member = driver.subscribe([topic], topic, "earliest")
+    found = gather(member, 30)
+    (before,) = driver.admin().describe_group(topic).members
+    time.sleep(15.0)  # the work; more than twice the interval
+    assert list(driver.admin().describe_group(topic).members) == [before]
+    member.commit({Partition(topic, 0): found[-1].offset + 1})
+    assert driver.admin().describe_group(topic).positions == {Partition(topic, 0): 30}
+    assert [delivery.offset for delivery in gather(member, 70)] == list(range(30, 100))
+
+
+def test_who_joins_does_not_wait_for_a_member_at_work(connect: Connect, topic: str) -> None:
+    driver = connect(poll_interval=6.0, session_timeout=6.0)
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 100))
+    busy = driver.subscribe([topic], topic, "earliest")
+    found = gather(busy, 100)
+    fresh = driver.subscribe([topic], topic, "earliest")
+    taken = gather(fresh, 1)  # while the first works and does not poll
+    with pytest.raises(CommitRefused) as refusal:
+        busy.commit({delivery.partition: delivery.offset + 1 for delivery in found})
+    assert taken[0].partition in refusal.value.partitions
+
+
+def test_a_static_member_is_the_same_after_a_restart(connect: Connect, topic: str) -> None:
+    name = f"host-{uuid.uuid4().hex[:6]}"
+    driver = connect(group_instance_id=name)
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 10))
+    first = driver.subscribe([topic], topic, "earliest")
+    gather(first, 10)
+    first.close()
+    second = connect(group_instance_id=name).subscribe([topic], topic, "earliest")
+    assert len(gather(second, 10, seconds=20.0)) == 10
+
+
+def test_a_position_that_retention_took_goes_on_with_the_oldest_there_is(
+    connect: Connect, topic: str
+) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 20))
+    member = driver.subscribe([topic], topic, "earliest")
+    gather(member, 5)
+    member.commit({Partition(topic, 0): 5})
+    member.close()
+    driver.admin().purge_topic(topic)
+    publish(driver, *numbered(topic, 5, first=20))
+    again = driver.subscribe([topic], topic, "earliest")
+    assert numbers(gather(again, 5)) == list(range(20, 25))
+
+
+def test_a_topic_deleted_and_made_again_is_read_from_its_beginning(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 20))
+    member = driver.subscribe([topic], topic, "earliest")
+    found = gather(member, 20)
+    member.commit({Partition(topic, 0): found[-1].offset + 1})
+    driver.admin().delete_topic(topic)
+    until(lambda: topic not in driver.admin().list_topics(), "the topic to go")
+    for _ in range(5):
+        assert list(member.poll(10, 0.2)) == []
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 5, first=20))
+    assert numbers(gather(member, 5)) == list(range(20, 25))
+
+
+def test_an_illegal_topic_is_refused_before_anything_waits_for_it(connect: Connect) -> None:
+    with pytest.raises(ConfigurationError, match="1 to 249"):
+        connect().subscribe(["topic\n"], "g", "earliest")
+
+
+def test_kip_848_where_the_client_has_it(connect: Connect, topic: str, client: str) -> None:
+    driver = connect(group_protocol="consumer")
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    member = driver.subscribe([topic], topic, "earliest")
+    if client == "kafka-python":
+        with pytest.raises(ConfigurationError, match="knows only classic"):
+            gather(member, 20)
+        return
+    found = gather(member, 20)
+    member.commit({delivery.partition: delivery.offset + 1 for delivery in found})
+    other = driver.subscribe([topic], topic, "earliest")
+    until(
+        lambda: (
+            [member.poll(1, 0.2), other.poll(1, 0.2)]
+            and [len(p) for p in driver.admin().describe_group(topic).members.values()] == [1, 1]
+        ),
+        "both to have a partition",
+    )

@@ -1,0 +1,68 @@
+"""Ceilometer's ``meters.yaml``: definitions that mean the same here are taken, others refused by name."""
+
+from spark_sinks import located, paths
+from spark_sinks.located import Located
+from spark_sinks.metrics import Constant, Group, Metric, Selection, Value, Window
+from spark_sinks.paths import Path
+
+KINDS = {"delta": "sum", "gauge": "last", "cumulative": "last"}
+
+_KEYS = ("name", "event_type", "type", "unit", "volume")
+_GROUP_KEYS = ("resource_id", "project_id", "user_id")
+_UNSUPPORTED = {
+    "lookup": "which makes several meters of one definition; write one for each",
+    "multi": "which makes several meters of one definition; write one for each",
+    "timestamp": "the time of the notification counts",
+    "user_metadata": "name its members under metadata",
+}
+
+
+def meter(item: Located, window: int) -> Metric:
+    """Make a metric of a meter's definition."""
+    known = (*_KEYS, *_GROUP_KEYS, "metadata")
+    members = item.mapping("a meter", (*known, *_UNSUPPORTED))
+    for name, reason in _UNSUPPORTED.items():
+        if name in members:
+            members[name].refuse(f"Ceilometer's {name!r} is not supported: {reason}")
+    for name in _KEYS:
+        if name not in members:
+            item.refuse(f"a meter has no {name}")
+    name = members["name"].text("name")
+    if name.startswith("$"):
+        members["name"].refuse("a name that is a path is not supported; write a meter for each name")
+    kind = members["type"].text("type")
+    if kind not in KINDS:
+        members["type"].refuse(f"unknown type {kind!r}; {located.suggest(kind, KINDS)}")
+    return Metric(
+        name,
+        KINDS[kind],
+        members["unit"].text("unit"),
+        Selection(event_types=members["event_type"].texts("event_type")),
+        _volume(members["volume"]),
+        _group(members),
+        (Window.tumbling(window),),
+    )
+
+
+def _volume(item: Located) -> Value:
+    return _path(item, "volume") if isinstance(item.value, str) else Constant(item.number("volume"))
+
+
+def _group(members: dict[str, Located]) -> Group:
+    found = [(name, _path(members[name], name)) for name in _GROUP_KEYS if name in members]
+    if "metadata" in members:
+        metadata = members["metadata"].mapping("metadata")
+        found += [(f"metadata.{name}", _path(item, f"metadata {name}")) for name, item in metadata.items()]
+    return tuple(found)
+
+
+def _path(item: Located, what: str) -> Path:
+    if isinstance(item.value, dict):
+        item.refuse(f"{what}: Ceilometer's 'plugin' and 'fields' are not supported; give one path")
+    text = item.text(what)
+    if not text.startswith("$"):
+        item.refuse(f"{what} {text!r} is no path; arithmetic is not supported")
+    try:
+        return paths.parse(text)
+    except ValueError as error:
+        item.refuse(str(error))

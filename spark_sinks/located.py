@@ -1,0 +1,122 @@
+"""YAML whose every value knows its line, so that a complaint can name it."""
+
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Never
+
+import yaml
+
+from notifier_kafka.errors import ConfigurationError
+
+MAX_DEPTH = 20
+
+
+@dataclass(frozen=True)
+class Located:
+    """A value of a file: a scalar, a list of these or a dict of these by text."""
+
+    value: Any
+    file: str
+    line: int
+
+    def refuse(self, text: str) -> Never:
+        """Raise the error that says what is wrong with this value."""
+        raise ConfigurationError(f"{self.file}, line {self.line}: {text}")
+
+    def text(self, what: str) -> str:
+        if not isinstance(self.value, str) or not self.value:
+            self.refuse(f"{what} is no text")
+        return str(self.value)
+
+    def number(self, what: str) -> int | float:
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.refuse(f"{what} is no number")
+        number: int | float = self.value
+        if not math.isfinite(number):
+            self.refuse(f"{what} is no number")
+        return number
+
+    def items(self, what: str) -> "list[Located]":
+        """Return the items of a list; a single value stands for a list of it."""
+        if isinstance(self.value, dict):
+            self.refuse(f"{what} is a mapping, not a list")
+        found: list[Located] = self.value if isinstance(self.value, list) else [self]
+        if not found:
+            self.refuse(f"{what} is empty")
+        return found
+
+    def texts(self, what: str) -> tuple[str, ...]:
+        return tuple(item.text(f"{what}: an item") for item in self.items(what))
+
+    def mapping(self, what: str, known: Iterable[str] | None = None) -> "dict[str, Located]":
+        """Return the members of a mapping; one that is not ``known`` is refused."""
+        if not isinstance(self.value, dict):
+            self.refuse(f"{what} is no mapping")
+        found: dict[str, Located] = self.value
+        for name, item in found.items():
+            if known is not None and name not in known:
+                item.refuse(f"{what} has an unknown key {name!r}; {suggest(name, known)}")
+        return found
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Name the nearest of the known names, or all of them."""
+    choices = list(known)
+    near = difflib.get_close_matches(name, choices, 1)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(choices)}"
+
+
+def read(file: str) -> Located:
+    """Read a YAML file, or raise ``ConfigurationError``."""
+    try:
+        with open(file, encoding="utf-8") as stream:
+            node = yaml.compose(stream, Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{file} is no text in UTF-8") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigurationError(f"{file}, line {line}: no YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError):
+        raise ConfigurationError(f"{file} is no YAML") from None
+    if node is None:
+        raise ConfigurationError(f"{file} is empty")
+    return _located(node, file, MAX_DEPTH)
+
+
+def _located(node: yaml.Node, file: str, depth: int) -> Located:
+    here = Located(None, file, node.start_mark.line + 1)
+    if not depth:
+        here.refuse("nested too deeply")
+    if isinstance(node, yaml.SequenceNode):
+        return Located([_located(item, file, depth - 1) for item in node.value], file, here.line)
+    if isinstance(node, yaml.MappingNode):
+        return Located(_members(node, file, depth - 1), file, here.line)
+    return Located(_scalar(node, here), file, here.line)
+
+
+def _members(node: yaml.MappingNode, file: str, depth: int) -> dict[str, Located]:
+    found: dict[str, Located] = {}
+    for key, item in node.value:
+        here = Located(None, file, key.start_mark.line + 1)
+        if not isinstance(key, yaml.ScalarNode):
+            here.refuse("a key is no text")
+        if key.value in found:
+            here.refuse(f"the key {key.value!r} stands twice")
+        value = _located(item, file, depth)
+        # A complaint about a member names the line of its key, where a reader looks.
+        found[key.value] = Located(value.value, file, here.line)
+    return found
+
+
+def _scalar(node: yaml.Node, here: Located) -> Any:
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_object(node)
+    except (yaml.YAMLError, ValueError):
+        here.refuse(f"{node.value!r} cannot be read as {str(node.tag).rpartition(':')[2]}")
+    finally:
+        loader.dispose()

@@ -20,6 +20,8 @@ The clauses, each a test of that number in ``notifier_kafka.testing.conformance`
    one thread; ``close()`` from another thread is safe.
 9. ``poll`` returns within its timeout; constructors and imports do no I/O;
    ``read`` ends when past ``stop``, even over gaps.
+10. The records of a transaction become visible together, in the order offered within
+    (topic, key), or not at all.
 
 Intentionally not here: acknowledging or refusing one message, batching, filters,
 priorities, JSON, threads of the listener, feature flags.
@@ -29,7 +31,7 @@ import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
-from notifier_kafka.errors import MessagingException
+from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.url import TransportURL
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -137,6 +139,26 @@ class Publisher(Protocol):
         """Give up the publisher. Call ``flush`` first: what is unsent is reported failed."""
 
 
+class Transaction(Protocol):
+    """Records that become durable and visible together or not at all.
+
+    Belongs to one thread. Ends with ``commit`` or ``abort``; closing the driver or the
+    death of the process aborts it.
+    """
+
+    def offer(self, record: Record) -> None:
+        """Add a record. Raises ``DeliveryFailed`` for one that the log can never take."""
+
+    def commit(self, timeout: float) -> list[Receipt]:
+        """Make all records visible; return where they lie, in the order offered.
+
+        Blocks. Raises ``DeliveryFailed``, and then none of them is or becomes visible.
+        """
+
+    def abort(self) -> None:
+        """Give all records up. Harmless after the transaction has ended."""
+
+
 class Subscription(Protocol):
     """One member of a group. Belongs to one thread, except for ``close``."""
 
@@ -215,6 +237,10 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher: ...
+
+    def transaction(self) -> Transaction:
+        """A new transaction. Several may be open at once."""
+        raise DeliveryFailed(f"{self.url.transport}:// has no transactions")
 
     @abc.abstractmethod
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:

@@ -1,13 +1,15 @@
 """The publishing face: oslo.messaging's Notifier."""
 
+import contextlib
 import copy
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from notifier_kafka import identity, keys, options, plugins
 from notifier_kafka.channels import channel
-from notifier_kafka.driver import Receipt
+from notifier_kafka.driver import Receipt, Transaction
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.receipts import Waiter
@@ -48,6 +50,7 @@ class Notifier:
         self.retry: int = settings.retry if retry is None else retry
         self._key = keys.load(settings.key if key is None else key)
         self._wait = False
+        self._local = threading.local()
         self._wait_timeout: float = settings.wait_timeout
         self._serializer = serializer or NoOpSerializer()
         self._driver_names = [driver] if driver is not None else list(settings.driver)
@@ -137,6 +140,32 @@ class Notifier:
         """Wait until all that was sent is settled; return how many notifications are not."""
         return self.transport.flush(timeout)
 
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[list[Receipt]]:
+        """Publish all or nothing: what this thread sends inside the ``with`` block.
+
+        When the block ends it is made visible together and the list that the block was
+        given has the receipts; ``MessageDeliveryFailure`` says that it could not be, and
+        none of it is. When the block raises, nothing is published. Listeners that read
+        committed records only, as by default, see no part of it before.
+        """
+        if self._transaction() is not None:
+            raise DeliveryFailed("a transaction of this notifier is open in this thread already")
+        transaction = self.transport.driver.transaction()
+        receipts: list[Receipt] = []
+        self._local.transaction = transaction
+        try:
+            yield receipts
+        except BaseException:
+            transaction.abort()
+            raise
+        finally:
+            self._local.transaction = None
+        receipts += transaction.commit(self._wait_timeout)
+
+    def _transaction(self) -> Transaction | None:
+        return getattr(self._local, "transaction", None)
+
     def _notify(self, ctxt: Any, event_type: str, payload: Any, priority: str) -> Sent:
         if not self._channels:
             return self._no_channel()
@@ -164,7 +193,7 @@ class Notifier:
 
     def _send(self, notifications: Sequence[Notification]) -> Sent:
         waiter = Waiter() if self._wait else None
-        how = channel.Sending(self.retry, self._key, waiter)
+        how = channel.Sending(self.retry, self._key, waiter, self._transaction())
         refusal: MessagingException | None = None
         for each in self._channels:
             try:

@@ -18,6 +18,7 @@ from .logfile import LogFile, Settings
 from .membership import Terms
 from .retention import Bounds, Retention
 from .subscription import LogSubscription
+from .transaction import LogTransaction
 
 _READ_AT_ONCE = 1_000
 
@@ -37,7 +38,7 @@ class SqliteDriver(Driver):
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()
 
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Outbox:
-        appender = Appender(self._log, self._partitions, Retention(self._log, self._bounds))
+        appender = self._appender()
         outbox = Outbox(
             # Closing must not wait for a turn that may be long in coming.
             lambda records: appender.append(records, lambda: outbox.closed),
@@ -46,6 +47,9 @@ class SqliteDriver(Driver):
         )
         self._outboxes.add(outbox)
         return outbox
+
+    def transaction(self) -> LogTransaction:
+        return LogTransaction(self._appender())
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> LogSubscription:
         if isinstance(start, str) and start not in ("earliest", "latest"):
@@ -97,6 +101,9 @@ class SqliteDriver(Driver):
             with contextlib.suppress(MessagingException):
                 subscription.close()
         self._log.close()
+
+    def _appender(self) -> Appender:
+        return Appender(self._log, self._partitions, Retention(self._log, self._bounds))
 
     @functools.cached_property
     def _settings(self) -> SimpleNamespace:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from oslo_config import cfg
 
+from notifier_kafka.driver import Transaction
 from notifier_kafka.notification import Notification
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.transport import NotificationTransport
@@ -17,12 +18,14 @@ class Sending(NamedTuple):
     """How notifications are to be sent.
 
     ``retry`` as in oslo.messaging (-1 for ever); ``key`` finds the ordering key; a
-    ``waiter`` is told the fate of every record.
+    ``waiter`` is told the fate of every record. Records for the bus go into the
+    ``transaction`` when there is one.
     """
 
     retry: int
     key: Callable[[Notification], bytes | None]
     waiter: Waiter | None = None
+    transaction: Transaction | None = None
 
 
 class Channel(abc.ABC):

@@ -23,13 +23,17 @@ class MessagingChannel(Channel):
         return "envelope" if options.notifications(conf).envelope else "flat"
 
     def send(self, notifications: Sequence[Notification], how: Sending) -> None:
-        retry, find_key, waiter = how
+        retry, find_key, waiter, transaction = how
         encode, form, publish = codec.encode, self._form, self.transport.publish
         for notification in notifications:
             key = find_key(notification)
             value, headers = encode(notification, form, key)
             for topic in self._spell(notification.priority):
-                publish(Record(topic, value, key, headers), retry, waiter)
+                record = Record(topic, value, key, headers)
+                if transaction is None:
+                    publish(record, retry, waiter)
+                else:
+                    transaction.offer(record)
 
     def _spell(self, priority: str) -> tuple[str, ...]:
         spelled = self._bus_topics.get(priority)

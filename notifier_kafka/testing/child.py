@@ -5,6 +5,7 @@
 - ``hold URL TOPIC GROUP COUNT``: poll until COUNT deliveries are there, say ``held``, wait
   for a line on stdin, commit them all, say ``committed`` or ``refused``;
 - ``publish URL TOPIC COUNT``: publish and flush, say ``flushed PENDING``, wait for a line;
+- ``begin URL TOPIC COUNT``: offer to a transaction, say ``begun COUNT``, wait for a line;
 - ``watch URL``: import and construct the driver, and list what I/O that did, as JSON.
 """
 
@@ -94,6 +95,15 @@ def _publish(driver: Driver, topic: str, count: int) -> None:
     sys.stdin.readline()
 
 
+def _begin(driver: Driver, topic: str, count: int) -> None:
+    transaction = driver.transaction()
+    for record in numbered(topic, count):
+        transaction.offer(record)
+    _say(f"begun {count}")
+    sys.stdin.readline()
+    transaction.abort()
+
+
 class Watch:
     """Notes what a stretch of code does to files and sockets.
 
@@ -148,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb."""
     parser = argparse.ArgumentParser(prog="python -m notifier_kafka.testing.child")
     parser.add_argument("--config-file", action="append", default=[])
-    parser.add_argument("verb", choices=["hold", "publish", "watch"])
+    parser.add_argument("verb", choices=["hold", "publish", "begin", "watch"])
     parser.add_argument("url")
     parser.add_argument("rest", nargs="*")
     given = parser.parse_args(arguments)
@@ -162,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _hold(driver, topic, group, int(count))
         else:
             topic, count = given.rest
-            _publish(driver, topic, int(count))
+            (_publish if given.verb == "publish" else _begin)(driver, topic, int(count))
     finally:
         driver.close()
 

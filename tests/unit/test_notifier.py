@@ -4,9 +4,11 @@ import datetime
 import decimal
 import logging
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
+from log_lock import locked
 from oslo_config import cfg
 
 from notifier_kafka import codec, notifier, transport
@@ -265,3 +267,61 @@ def test_is_enabled_is_false_for_noop_alone(notifier_transport: transport.Notifi
 def test_an_unknown_channel_is_an_error(notifier_transport: transport.NotificationTransport) -> None:
     with pytest.raises(DriverNotFound, match="did you mean messagingv2"):
         notifier.Notifier(notifier_transport, driver="messagingv3")
+
+
+def test_a_transaction_publishes_all_at_its_end(notifier_transport: transport.NotificationTransport) -> None:
+    sender = notifier.Notifier(notifier_transport, "host1", topics=["one", "two"])
+    with sender.transaction() as receipts:
+        sender.info({}, "e", 1)
+        sender.prepare(publisher_id="host2", wait=True).send_many({}, "info", [("e", 2), ("e", 3)])
+        assert published(notifier_transport, "one.info") == []
+    assert [one.payload for one in published(notifier_transport, "one.info")] in ([1, 2, 3], [2, 3, 1])
+    assert [receipt.partition.topic for receipt in receipts] == ["one.info", "two.info"] * 3
+
+
+def test_a_transaction_that_raises_publishes_nothing(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    sender = notifier.Notifier(notifier_transport)
+
+    def half_done() -> None:
+        with sender.transaction():
+            sender.info({}, "e", 1)
+            sender.info({}, "e", object())
+
+    with pytest.raises(EncodeError):
+        half_done()
+    assert published(notifier_transport) == []
+    sender.info({}, "e", "after it, as always")
+    assert len(published(notifier_transport)) == 1
+
+
+def test_a_transaction_is_of_one_thread(notifier_transport: transport.NotificationTransport) -> None:
+    sender = notifier.Notifier(notifier_transport)
+    with sender.transaction():
+        sender.info({}, "e", "inside")
+        thread = threading.Thread(target=lambda: sender.info({}, "e", "outside"))
+        thread.start()
+        thread.join()
+        assert [one.payload for one in published(notifier_transport)] == ["outside"]
+        with pytest.raises(MessageDeliveryFailure, match="already"), sender.transaction():
+            pass
+    assert len(published(notifier_transport)) == 2
+
+
+def test_a_transaction_that_cannot_commit_says_so_and_leaves_nothing(
+    notifier_conf: cfg.ConfigOpts, tmp_path: Path
+) -> None:
+    log = tmp_path / "bus.db"
+    bus = transport.get_notification_transport(notifier_conf, f"sqlite:///{log}?busy_timeout=0.1")
+    sender = notifier.Notifier(bus)
+    sender.prepare(wait=True).info({}, "e", "warm-up")
+
+    def commit_late() -> None:
+        with sender.transaction():
+            sender.info({}, "e", 1)
+
+    with locked(log), pytest.raises(MessageDeliveryFailure, match="transaction aborted"):
+        commit_late()
+    assert [one.payload for one in published(bus)] == ["warm-up"]
+    bus.cleanup()

@@ -25,7 +25,10 @@ from notifier_kafka.testing.conformance.groups import Groups
 from notifier_kafka.testing.conformance.publishing import Publishing
 from notifier_kafka.testing.conformance.reading import Reading
 from notifier_kafka.testing.conformance.threads import Threads
+from notifier_kafka.testing.conformance.transactions import Transactions
 
 
-class DriverSuite(Publishing, Consuming, Groups, Failures, Threads, Construction, Reading, Administration):
+class DriverSuite(
+    Publishing, Consuming, Groups, Failures, Threads, Construction, Reading, Transactions, Administration
+):
     """Every clause of the contract, the administration, and the values that cross it."""

@@ -4,14 +4,14 @@
 They are found by URL scheme, ``saboteur-NAME``, like any driver of another distribution.
 """
 
-from saboteurs import base, bounds, consuming, publishing
+from saboteurs import base, bounds, consuming, publishing, transactions
 from saboteurs.base import Honest, Saboteur
 
 __all__ = ["ALL", "Honest", "Saboteur", "scheme"]
 
 ALL: tuple[type[Saboteur], ...] = tuple(
     value
-    for module in (base, publishing, consuming, bounds)
+    for module in (base, publishing, consuming, bounds, transactions)
     for value in vars(module).values()
     if isinstance(value, type) and issubclass(value, Saboteur) and value.__module__ == module.__name__
     if "clause" in vars(value)

@@ -14,6 +14,7 @@ from notifier_kafka.driver import (
     Span,
     Start,
     Subscription,
+    Transaction,
 )
 from notifier_kafka.url import TransportURL
 
@@ -40,6 +41,7 @@ class Saboteur(Driver):
     caught_by: ClassVar[tuple[str, ...]]
     publisher_class: ClassVar[type[Wrapped]] = Wrapped
     subscription_class: ClassVar[type[Wrapped]] = Wrapped
+    transaction_class: ClassVar[type[Wrapped]] = Wrapped
     group: str | None
 
     def __init__(self, url: TransportURL) -> None:
@@ -52,6 +54,9 @@ class Saboteur(Driver):
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
         self.group = group
         return self.subscription_class(self.inner.subscribe(topics, group, start), self)
+
+    def transaction(self) -> Transaction:
+        return self.transaction_class(self.inner.transaction(), self)
 
     def spans(
         self, topics: Sequence[str], since: float | None = None, until: float | None = None

@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 
 from notifier_kafka.driver import (
@@ -26,6 +26,7 @@ from .admin import KafkaAdmin
 from .clients import client, loading
 from .publisher import TopicGate, abandon
 from .subscription import KafkaSubscription
+from .transaction import KafkaTransaction, Transactors
 
 
 class KafkaDriver(Driver):
@@ -42,6 +43,7 @@ class KafkaDriver(Driver):
         self._connected: client.Admin | None = None
         self._lent: weakref.WeakSet[Publisher | Subscription] = weakref.WeakSet()
         self._closed = False
+        self._transactors = Transactors(self._transactor)
         _DRIVERS.add(self)
 
     # The next two when first asked for: to read options is to read files, and to load a
@@ -73,6 +75,11 @@ class KafkaDriver(Driver):
         gate = TopicGate(make, ensure, on_failure, limits, self._settings.max_request_size)
         self._lent.add(gate)
         return gate
+
+    def transaction(self) -> KafkaTransaction:
+        self._refuse_closed()
+        largest = self._settings.max_request_size
+        return KafkaTransaction(self._transactors, self.admin().ensure_topic, self._ends, largest)
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
         for topic in topics:
@@ -111,6 +118,7 @@ class KafkaDriver(Driver):
             admin, self._connected = self._connected, None
         for lent in list(self._lent):
             lent.close()
+        self._transactors.close()
         if admin is not None:
             admin.close()
 
@@ -120,6 +128,11 @@ class KafkaDriver(Driver):
         if self._connected is not None:
             abandon(self._connected)
         self._connected = None
+        abandon(self._transactors)
+        self._transactors = Transactors(self._transactor)
+
+    def _transactor(self, identity: str) -> client.Transactor:
+        return self._client.transactor(properties.transacting(self._settings, identity))
 
     def _admin(self) -> client.Admin:
         with self._lock:
@@ -127,6 +140,9 @@ class KafkaDriver(Driver):
             if self._connected is None:
                 self._connected = self._client.admin()
             return self._connected
+
+    def _ends(self, parts: Iterable[Partition]) -> dict[Partition, int]:
+        return reading.ends(self._admin(), parts)
 
     def _offsets(
         self, topics: Sequence[str], moment: float | None, parts: Sequence[Partition]

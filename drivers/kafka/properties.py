@@ -85,6 +85,22 @@ def publishing(settings: SimpleNamespace, retry: int) -> Properties:
     return made | dict(settings.client_properties)
 
 
+def transacting(settings: SimpleNamespace, identity: str) -> Properties:
+    """Make the properties of a producer of transactions; these need idempotence and all acks."""
+    made = publishing(settings, -1)
+    needed = {
+        "acks": "all",
+        "enable.idempotence": "true",
+        "max.in.flight.requests.per.connection": "5",
+        "transactional.id": identity,
+        "transaction.timeout.ms": "60000",
+        # Not beyond the transaction's own time, or librdkafka refuses the two.
+        "delivery.timeout.ms": _ms(min(settings.delivery_timeout, 55.0)),
+    }
+    made.pop("retries", None)
+    return made | needed
+
+
 def listening(settings: SimpleNamespace, group: str) -> Properties:
     """Make the properties of a member of ``group``."""
     made = {

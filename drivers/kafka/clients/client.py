@@ -8,7 +8,16 @@ this package's errors only, and connects in the calls that say they block, never
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from notifier_kafka.driver import Delivery, Limits, OnFailure, Partition, Positions, Publisher
+from notifier_kafka.driver import (
+    Delivery,
+    Limits,
+    OnFailure,
+    Partition,
+    Positions,
+    Publisher,
+    Receipt,
+    Record,
+)
 
 Properties = Mapping[str, str]
 
@@ -101,6 +110,15 @@ class Admin(Protocol):
     def close(self) -> None: ...
 
 
+class Transactor(Protocol):
+    """Publishes all or nothing. Never used by two threads at once, and no more after an error."""
+
+    def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
+        """Publish in one transaction. Blocks. What it raises comes after the transaction was aborted."""
+
+    def close(self) -> None: ...
+
+
 class Client(Protocol):
     """A client library. The constructor connects to nothing."""
 
@@ -111,6 +129,9 @@ class Client(Protocol):
         self, properties: Properties, on_failure: OnFailure, limits: Limits, restore: Restore
     ) -> Publisher:
         """Make a publisher to topics that exist; ``restore`` is called from a thread of its own."""
+
+    def transactor(self, properties: Properties) -> Transactor:
+        """Make a producer for the transactional id in ``properties``."""
 
     def consumer(self, properties: Properties, topics: Sequence[str], place: Place | None) -> Consumer:
         """Make a member of the group in ``properties``. Blocks until there is a connection."""

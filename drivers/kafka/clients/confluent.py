@@ -17,6 +17,7 @@ from . import client
 from .confluent_admin import Admin
 from .confluent_consumer import Consumer, Reader
 from .confluent_link import Link, Log, made, translate
+from .confluent_transactor import Transactor
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +26,14 @@ GRACE = 2.0  # seconds that close gives what is on the wire
 FOREVER = {"delivery.timeout.ms": "0", "retries": "2147483647"}
 GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
 TIMEOUT_MS = str(round(properties.REQUEST_TIMEOUT * 1000))
+PUBLISHING: dict[str, Any] = {
+    # As Java and kafka-python do: a key has its partition whoever publishes.
+    "partitioner": "murmur2_random",
+    # The driver makes topics, in the way that the options say.
+    "allow.auto.create.topics": False,
+    # They are there before a record comes, so one that is missing was deleted.
+    "topic.metadata.propagation.max.ms": 10_000,
+}
 SPELLED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "max.request.size": "message.max.bytes",
@@ -47,21 +56,15 @@ class Confluent:
         self, given: client.Properties, on_failure: OnFailure, limits: Limits, restore: client.Restore
     ) -> "Publisher":
         """A retry without end also outlasts ``delivery.timeout.ms``, as it does with kafka-python."""
-        config = (
-            self._common
-            | _spelled(given)
-            | {
-                # As Java and kafka-python do: a key has its partition whoever publishes.
-                "partitioner": "murmur2_random",
-                "queue.buffering.max.messages": limits.records,
-                "queue.buffering.max.kbytes": max(1, limits.bytes // 1024),
-                # The driver makes topics, in the way that the options say.
-                "allow.auto.create.topics": False,
-            # They are there before a record comes, so one that is missing was deleted.
-            "topic.metadata.propagation.max.ms": 10_000,
-            }
-        )
+        bounds = {
+            "queue.buffering.max.messages": limits.records,
+            "queue.buffering.max.kbytes": max(1, limits.bytes // 1024),
+        }
+        config = self._common | _spelled(given) | PUBLISHING | bounds
         return Publisher(config | (FOREVER if limits.retry < 0 else {}), on_failure, restore)
+
+    def transactor(self, given: client.Properties) -> Transactor:
+        return Transactor(self._common | _spelled(given) | PUBLISHING)
 
     def consumer(
         self, given: client.Properties, topics: Sequence[str], place: client.Place | None

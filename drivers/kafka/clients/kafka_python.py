@@ -7,7 +7,6 @@ from typing import Any
 
 from kafka import KafkaProducer, codec
 from kafka import errors as kafka_errors
-from kafka.serializer import Serializer
 
 from notifier_kafka.driver import Limits, OnFailure, Partition, Publisher, Receipt, Record
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
@@ -17,17 +16,26 @@ from .. import errors
 from . import client
 from .kafka_python_admin import Admin
 from .kafka_python_consumer import Consumer, Reader
-from .kafka_python_link import CONNECT_MS, connect, quieten, refuse_unknown, translate
+from .kafka_python_link import (
+    CONNECT_MS,
+    GRACE,
+    NOTHING,
+    Tombstones,
+    connect,
+    discard,
+    quieten,
+    refuse_unknown,
+    translate,
+)
+from .kafka_python_transactor import Transactor
 
 LOG = logging.getLogger(__name__)
 
 FOREVER = str(2**31 - 1)
 LOOK = 0.2  # seconds between looks whether the publisher was closed
 SILENCE = 5.0  # seconds without an answer after which we say so
-GRACE = 2.0  # seconds that close gives what is on the wire
 CAREFUL = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
 LIBRARIES = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
-NOTHING = object()
 
 
 class KafkaPython:
@@ -56,6 +64,9 @@ class KafkaPython:
         sender.outbox = outbox
         return outbox
 
+    def transactor(self, given: client.Properties) -> Transactor:
+        return Transactor({**self._common, **given})
+
     def consumer(
         self, given: client.Properties, topics: Sequence[str], place: client.Place | None
     ) -> Consumer:
@@ -71,13 +82,6 @@ class KafkaPython:
 
     def admin(self) -> Admin:
         return Admin(self._common)
-
-
-class _Value(Serializer):  # type: ignore[misc]
-    """Lets a tombstone without a key through: ``send`` refuses two Nones, the brokers do not."""
-
-    def serialize(self, _topic: str, _headers: object, data: object) -> object:
-        return None if data is NOTHING else data
 
 
 class Sender:
@@ -103,20 +107,20 @@ class Sender:
             self._producer = self._connect(self._config)
         outcomes = self._through(self._producer, records)
         if any(_is_refusal(outcome) for outcome in outcomes):
-            _discard(self._producer)
+            discard(self._producer)
             self._producer = None
             careful = self._connect({**self._config, **CAREFUL})
             for number, outcome in enumerate(outcomes):
                 if _is_refusal(outcome):
                     (outcomes[number],) = self._through(careful, [records[number]])
-            _discard(careful)
+            discard(careful)
         if self.outbox.closed and self._producer is not None:
-            _discard(self._producer)
+            discard(self._producer)
             self._producer = None
         return [_final(outcome) for outcome in outcomes]
 
     def _connect(self, config: client.Properties) -> Any:
-        return connect(KafkaProducer, config, max_block_ms=CONNECT_MS, value_serializer=_Value())
+        return connect(KafkaProducer, config, max_block_ms=CONNECT_MS, value_serializer=Tombstones())
 
     def _through(self, producer: Any, records: Sequence[Record]) -> list[Receipt | MessagingException]:
         sent = [self._send(producer, record) for record in records]
@@ -179,12 +183,3 @@ def _is_refusal(outcome: Receipt | MessagingException) -> bool:
 def _final(outcome: Receipt | MessagingException) -> Receipt | MessagingException:
     # Also what was given up for lack of time: it would come after what lay behind it.
     return DeliveryFailed(str(outcome)) if isinstance(outcome, MessagingException) else outcome
-
-
-def _discard(producer: Any) -> None:
-    try:
-        producer.close(timeout=GRACE)
-    except kafka_errors.KafkaTimeoutError:
-        # It stops half-way then: its thread goes on, and its destructor would try again.
-        producer._sender.force_close()  # noqa: SLF001
-        producer._closed = True  # noqa: SLF001

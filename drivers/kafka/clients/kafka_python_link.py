@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
+from kafka.serializer import Serializer
 
 from notifier_kafka.errors import (
     CommitRefused,
@@ -22,6 +23,8 @@ from notifier_kafka.errors import (
 
 from .. import errors, properties, reach
 
+NOTHING = object()
+GRACE = 2.0  # seconds that closing gives what is on the wire
 CONNECT_MS = 3_000  # less than the five seconds that a call may cost: then the reason is looked for
 REQUEST_MS = round(properties.REQUEST_TIMEOUT * 1000)
 
@@ -61,6 +64,13 @@ _SPELLED = {
 }
 # Objects there; its defaults (range, murmur2) are what we ask librdkafka for by name.
 _CLASSES = {"partition.assignment.strategy", "partitioner"}
+
+
+class Tombstones(Serializer):  # type: ignore[misc]
+    """Lets a tombstone without a key through: ``send`` refuses two Nones, the brokers do not."""
+
+    def serialize(self, _topic: str, _headers: object, data: object) -> object:
+        return None if data is NOTHING else data
 
 
 def translate(error: BaseException, what: str) -> MessagingException:
@@ -144,3 +154,13 @@ def _value(name: str, value: str, default: object) -> Any:
         name = name.replace("_", ".")
         raise ConfigurationError(f"[drivers_kafka] client_properties: {name} = {value!r}: it is a number")
     return value
+
+
+def discard(producer: Any) -> None:
+    """Close a producer, whatever it still has to send."""
+    try:
+        producer.close(timeout=GRACE)
+    except kafka_errors.KafkaTimeoutError:
+        # It stops half-way then: its thread goes on, and its destructor would try again.
+        producer._sender.force_close()  # noqa: SLF001
+        producer._closed = True  # noqa: SLF001

@@ -1,0 +1,95 @@
+"""confluent-kafka behind the seam: transactions."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
+
+from notifier_kafka.driver import Partition, Receipt, Record
+from notifier_kafka.errors import DeliveryFailed, MessagingException
+
+from .. import properties
+from .confluent_link import Link, attempt, made, translate
+
+
+class Transactor:
+    """One transactional producer."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._link = Link()
+        self._producer = made(confluent_kafka.Producer, config, self._link)
+        self._known = False
+
+    def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
+        deadline = time.monotonic() + timeout
+        outcomes: list[Receipt | MessagingException | None] = [None] * len(records)
+        if not self._known:
+            self._call(self._producer.init_transactions, deadline)
+            self._known = True
+        attempt("transaction", self._producer.begin_transaction)
+        try:
+            for number, record in enumerate(records):
+                self._produce(number, record, outcomes, deadline)
+            self._producer.flush(max(0.0, deadline - time.monotonic()))
+            receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+            if len(receipts) < len(records):
+                raise next(
+                    (outcome for outcome in outcomes if isinstance(outcome, MessagingException)),
+                    DeliveryFailed(f"not all of {len(records)} records were confirmed in {timeout:g} s"),
+                )
+            self._call(self._producer.commit_transaction, deadline)
+        except MessagingException:
+            self._abort()
+            raise
+        return receipts
+
+    def close(self) -> None:
+        self._producer.purge()
+        self._producer.flush(0)
+
+    def _produce(
+        self,
+        number: int,
+        record: Record,
+        outcomes: list[Receipt | MessagingException | None],
+        deadline: float,
+    ) -> None:
+        def report(error: KafkaError | None, message: Any) -> None:
+            if error is not None:
+                outcomes[number] = translate(error, f"topic {record.topic}")
+            else:
+                outcomes[number] = Receipt(Partition(message.topic(), message.partition()), message.offset())
+
+        topic, value, key, headers = record
+        while True:
+            try:
+                self._producer.produce(topic, value, key, on_delivery=report, headers=list(headers))
+            except BufferError:
+                if time.monotonic() > deadline:
+                    raise DeliveryFailed("no room for the records of the transaction") from None
+                self._producer.poll(0.05)
+            except KafkaException as error:
+                raise translate(error.args[0], f"topic {topic}") from None
+            else:
+                return
+
+    def _call(self, call: Any, deadline: float) -> None:
+        """Call with what is left of the time, again where librdkafka says that this may help."""
+        while True:
+            try:
+                call(max(0.1, deadline - time.monotonic()))
+            except KafkaException as raised:
+                error = raised.args[0]
+                if not error.retriable() or time.monotonic() > deadline:
+                    raise self._link.down or translate(error, "transaction") from None
+            else:
+                return
+
+    def _abort(self) -> None:
+        try:
+            self._producer.abort_transaction(properties.REQUEST_TIMEOUT)
+        except KafkaException:
+            # The brokers abort it when its timeout is over; nobody reads it until then.
+            self._producer.purge()

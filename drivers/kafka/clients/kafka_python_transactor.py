@@ -1,0 +1,86 @@
+"""kafka-python behind the seam: transactions."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka import errors as kafka_errors
+
+from notifier_kafka.driver import Partition, Receipt, Record
+from notifier_kafka.errors import MessagingException, TransportUnavailable
+
+from .. import properties
+from .kafka_python_link import CONNECT_MS, NOTHING, Tombstones, attempt, connect, discard, translate
+
+
+class Transactor:
+    """One transactional producer."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+        self._producer: Any = None
+
+    def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
+        deadline = time.monotonic() + timeout
+        if self._producer is None:
+            self._producer = connect(
+                KafkaProducer, self._given, max_block_ms=CONNECT_MS, value_serializer=Tombstones()
+            )
+            _within(deadline, self._producer.init_transactions)
+        attempt("transaction", self._producer.begin_transaction)
+        try:
+            sent = [self._send(record) for record in records]
+            receipts = [_receipt(future, deadline) for future in sent]
+            _within(deadline, self._producer.commit_transaction)
+        except MessagingException:
+            self._abort()
+            raise
+        return receipts
+
+    def close(self) -> None:
+        if self._producer is not None:
+            discard(self._producer)
+            self._producer = None
+
+    def _send(self, record: Record) -> Any:
+        topic, value, key, headers = record
+        given = NOTHING if value is None else value
+        return attempt(
+            f"topic {topic}", lambda: self._producer.send(topic, given, key, headers=list(headers))
+        )
+
+    def _abort(self) -> None:
+        try:
+            _within(time.monotonic() + properties.REQUEST_TIMEOUT, self._producer.abort_transaction)
+        except MessagingException:
+            # The brokers abort it when its timeout is over; nobody reads it until then.
+            return
+
+
+def _receipt(future: Any, deadline: float) -> Receipt:
+    found = attempt("transaction", lambda: future.get(max(0.0, deadline - time.monotonic())))
+    return Receipt(Partition(found.topic, found.partition), found.offset)
+
+
+def _within(deadline: float, call: Callable[[], Any]) -> None:
+    """Call what has no timeout of its own; it is left behind in a thread when time is over."""
+    outcome: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            call()
+        except (kafka_errors.KafkaError, RuntimeError) as error:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
+
+    threading.Thread(target=run, name="notifier-kafka-transaction", daemon=True).start()
+    try:
+        outcome.result(max(0.0, deadline - time.monotonic()))
+    except TimeoutError:
+        raise TransportUnavailable("transaction: no answer from the brokers in time") from None
+    except (kafka_errors.KafkaError, RuntimeError) as error:
+        raise translate(error, "transaction") from None

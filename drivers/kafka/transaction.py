@@ -1,0 +1,125 @@
+"""Publishing all or nothing: memory until ``commit``, then one of Kafka's transactions.
+
+A transaction that is open on the brokers holds up every listener that reads what is
+committed. So none is open while the user makes up the records, however long that takes.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable
+
+from notifier_kafka.driver import Partition, Receipt, Record
+from notifier_kafka.errors import DeliveryFailed, MessagingException
+
+from . import naming
+from .clients import client
+
+
+SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
+LOOK = 0.005
+Ends = Callable[[Iterable[Partition]], dict[Partition, int]]
+
+
+class Transactors:
+    """Keeps the producers of transactions for the next ones: a new one has to be made known first."""
+
+    def __init__(self, make: Callable[[str], client.Transactor]) -> None:
+        self._make = make
+        self._idle: list[client.Transactor] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def publish(self, records: list[Record], timeout: float) -> list[Receipt]:
+        with self._lock:
+            if self._closed:
+                raise DeliveryFailed("the Kafka driver is closed: make a new one")
+            transactor = self._idle.pop() if self._idle else None
+        if transactor is None:
+            # An id of its own for each: two producers of one id shut each other out.
+            transactor = self._make(f"notifier-kafka-{uuid.uuid4()}")
+        try:
+            receipts = transactor.publish(records, timeout)
+        except BaseException:
+            transactor.close()
+            raise
+        with self._lock:
+            if not self._closed:
+                self._idle.append(transactor)
+                return receipts
+        transactor.close()
+        return receipts
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for transactor in idle:
+            transactor.close()
+
+
+class KafkaTransaction:
+    """A ``Transaction``."""
+
+    def __init__(
+        self, transactors: Transactors, ensure: Callable[[str], None], ends: Ends, largest: int
+    ) -> None:
+        self._transactors = transactors
+        self._ensure = ensure
+        self._ends = ends
+        self._largest = largest
+        self._records: list[Record] = []
+        self._ended = False
+
+    def offer(self, record: Record) -> None:
+        if self._ended:
+            raise DeliveryFailed("the transaction has ended: begin another one")
+        complaint = naming.complaint(record.topic)
+        if complaint:
+            raise DeliveryFailed(complaint)
+        size = len(record.value or b"") + len(record.key or b"")
+        if size > self._largest:
+            raise DeliveryFailed(
+                f"topic {record.topic}: a record of {size} bytes exceeds {self._largest}: "
+                "raise [drivers_kafka] max_request_size or send less"
+            )
+        self._records.append(record)
+
+    def commit(self, timeout: float) -> list[Receipt]:
+        if self._ended:
+            raise DeliveryFailed("the transaction has ended: begin another one")
+        self._ended = True
+        if not self._records:
+            return []
+        try:
+            for topic in {record.topic for record in self._records}:
+                self._ensure(topic)
+            receipts = self._transactors.publish(self._records, timeout)
+        except DeliveryFailed:
+            raise
+        except MessagingException as error:
+            raise DeliveryFailed(f"transaction aborted: {error}") from error
+        self._await_sight(receipts)
+        return receipts
+
+    def _await_sight(self, receipts: list[Receipt]) -> None:
+        """Wait until the brokers have written down that it is committed, which they confirm before.
+
+        Not for long: another's open transaction before it keeps it out of sight as well.
+        """
+        last: dict[Partition, int] = {}
+        for partition, offset in receipts:
+            last[partition] = max(last.get(partition, 0), offset)
+        deadline = time.monotonic() + SIGHT
+        while time.monotonic() < deadline:
+            try:
+                ends = self._ends(last)
+            except MessagingException:
+                return
+            if all(ends.get(partition, 0) > offset for partition, offset in last.items()):
+                return
+            time.sleep(LOOK)
+
+    def abort(self) -> None:
+        self._ended = True
+        self._records.clear()

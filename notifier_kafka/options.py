@@ -23,7 +23,24 @@ OSLO_NOTIFICATIONS = "oslo_messaging_notifications"
 # any other error under way, and stands for a $name of no option.
 UNREADABLE = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError, ValueError)
 
-TRANSPORT_URL = cfg.StrOpt(
+
+class _SharedOpt(cfg.StrOpt):
+    """An option that oslo.messaging has too, in other words.
+
+    A program may use that for RPC and this for notifications, with one configuration:
+    whoever registers second must not be told that the option is there already.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, cfg.StrOpt) and self.dest == other.dest
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = object.__hash__
+
+
+TRANSPORT_URL = _SharedOpt(
     "transport_url",
     secret=True,
     sample_default="sqlite:////home/me/.local/share/notifier-kafka/notifications.db",
@@ -34,7 +51,7 @@ TRANSPORT_URL = cfg.StrOpt(
 
 DEFAULT_OPTS: list[cfg.Opt] = [
     TRANSPORT_URL,
-    cfg.StrOpt(
+    _SharedOpt(
         "control_exchange",
         default="openstack",
         help="Accepted for configurations of oslo.messaging; takes no part in notifications.",
@@ -161,10 +178,7 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the framework's options; again is harmless."""
-    for opt in DEFAULT_OPTS:
-        # A program that also uses oslo.messaging for RPC has registered its own two.
-        if opt.name not in conf:
-            conf.register_opt(opt)
+    conf.register_opts(DEFAULT_OPTS)
     conf.register_opts(NOTIFICATION_OPTS, group=NOTIFICATIONS)
     if OSLO_NOTIFICATIONS not in conf:
         conf.register_opts(NOTIFICATION_OPTS, group=OSLO_NOTIFICATIONS)

@@ -89,12 +89,24 @@ def test_override_written_for_oslo_messaging() -> None:
     assert options.notifications(conf).driver == ["test"]
 
 
+THEIRS = cfg.StrOpt("transport_url", default="rabbit://", help="oslo.messaging's own")
+
+
 def test_options_registered_before_by_another_library() -> None:
     conf = cfg.ConfigOpts()
-    conf.register_opt(cfg.StrOpt("transport_url", default="rabbit://", help="oslo.messaging's own"))
+    conf.register_opt(THEIRS)
     options.register(conf)
 
     assert options.transport_url(conf) == "rabbit://"
+
+
+def test_options_registered_afterwards_by_another_library() -> None:
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    conf.register_opt(THEIRS)
+    conf.set_override("transport_url", "sqlite:///shared.db")
+
+    assert options.transport_url(conf) == "sqlite:///shared.db"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException
 from . import naming
 from .clients import client
 
-
 SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
 LOOK = 0.005
 Ends = Callable[[Iterable[Partition]], dict[Partition, int]]

@@ -86,6 +86,8 @@ class Publisher:
         self._closed = False
         self._restore = restore
         self._gone: set[str] = set()
+        self._wanted = False
+        self._config = config
         self._producer = made(confluent_kafka.Producer, config, self._link)
         self._report = _reporter(on_failure, self._link)
         threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
@@ -102,7 +104,11 @@ class Publisher:
         except BufferError:
             raise OutboxFull(f"{len(self._producer)} records wait already: Kafka is slow or away") from None
         except KafkaException as error:
-            if error.args[0].code() in GONE:
+            code = error.args[0].code()
+            if code == KafkaError._FATAL:  # noqa: SLF001 - its public name
+                self._wanted = True
+                raise OutboxFull(f"the producer starts anew: {error.args[0].str()}") from None
+            if code in GONE:
                 self._gone.add(topic)
             raise errors.for_record(translate(error.args[0], f"topic {topic}")) from None
         except (TypeError, ValueError) as error:
@@ -122,13 +128,25 @@ class Publisher:
     def _serve(self) -> None:
         told = False
         while not self._closed:
-            self._producer.poll(SERVE)
+            try:
+                self._producer.poll(SERVE)
+            except KafkaException as error:
+                self._link.on_error(error.args[0])
             while self._gone:
                 self._find(self._gone.pop())
+            if self._wanted and self._link.fatal:
+                self._renew()
             down = self._link.down
             if (down is not None) != told:
                 told = not told
                 LOG.warning("Publishing waits: %s" if told else "Publishing goes on%s", down or "")
+
+    def _renew(self) -> None:
+        """Take a new producer: an idempotent one that lost its thread has failed all, and will."""
+        old, self._wanted, self._link.fatal = self._producer, False, False
+        self._producer = made(confluent_kafka.Producer, self._config, self._link)
+        old.purge()
+        old.flush(GRACE)
 
     def _find(self, topic: str) -> None:
         """Make a topic again and let librdkafka see it, which by itself looks after minutes."""

@@ -75,12 +75,14 @@ class Link:
     def __init__(self) -> None:
         self._detail = ""
         self.down: MessagingException | None = None
+        self.fatal = False
 
     def on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its public name
             self.down = self.down or TransportUnavailable(f"no broker is reached: {self._detail}")
         else:
             self._detail = " ".join(error.str().split())
+            self.fatal = self.fatal or error.fatal()
             if error.code() in SPOKEN or error.fatal():
                 self.down = translate(error, "no broker is reached")
 

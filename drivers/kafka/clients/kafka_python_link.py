@@ -10,6 +10,8 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 from kafka.serializer import Serializer
 
 from notifier_kafka.errors import (
@@ -73,6 +75,21 @@ class Tombstones(Serializer):  # type: ignore[misc]
         return None if data is NOTHING else data
 
 
+class Connections(KafkaConnectionManager):  # type: ignore[misc]
+    """Remembers why a connection failed: what waits for one is told only that time is over."""
+
+    refusal: BaseException | None = None
+
+    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
+        made = super().get_connection(*args, **kwargs)
+        made.init_future.add_errback(self._note)
+        return made
+
+    def _note(self, error: BaseException) -> None:
+        if isinstance(error, kafka_errors.BrokerResponseError):
+            self.refusal = error
+
+
 def translate(error: BaseException, what: str) -> MessagingException:
     """Make this package's error of one of kafka-python's. ``what`` says what was asked of it."""
     code = getattr(error, "errno", None)
@@ -95,12 +112,15 @@ def attempt(what: str, call: Callable[[], Any]) -> Any:
 def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> Any:
     """Make a producer, consumer or admin client. Blocks; says why when it fails."""
     made: list[Any] = []
+    connections: list[Connections] = []
 
     def net_client(**configs: Any) -> Any:
-        made.append(KafkaNetClient(**configs))
+        loop = NetworkSelector(**configs)
+        connections.append(Connections(loop, **configs))
         # Its allow_auto_create_topics does not reach the part that asks for metadata.
-        made[-1].cluster.config["allow_auto_create_topics"] = False
-        return made[-1]
+        connections[0].cluster.config["allow_auto_create_topics"] = False
+        made.append(KafkaNetClient(loop, connections[0], **configs))
+        return made[0]
 
     config = spelled(kind, given) | {"bootstrap_timeout_ms": CONNECT_MS, "kafka_client": net_client}
     try:
@@ -109,6 +129,9 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
         # A constructor that fails leaves its thread and sockets behind.
         for one in made:
             one.close()
+        refusal = connections[0].refusal if connections else None
+        if refusal is not None:
+            raise translate(refusal, "no broker lets us in") from None
         if isinstance(error, kafka_errors.KafkaTimeoutError):
             where = properties.addresses(given)
             raise TransportUnavailable(f"no broker is reached: {reach.why_not(where, given)}") from None

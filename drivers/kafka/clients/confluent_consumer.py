@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: consuming."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,11 @@ from . import client
 from .confluent_link import Link, attempt, made, translate
 
 AWAITED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+
+# One of each is built for every record: past the constructors of named tuples, which check
+# again what is known here, and one Partition for all records of a partition.
+_new: Any = tuple.__new__
+_partition = functools.lru_cache(4096)(Partition)
 
 
 class Consumer:
@@ -125,11 +131,19 @@ def _consume(consumer: Any, limit: int, timeout: float, link: Link) -> tuple[lis
 
 def _delivery(message: Any) -> Delivery:
     topic = message.topic()
-    headers = tuple((name, content or b"") for name, content in message.headers() or ())
-    record = Record(topic, message.value(), message.key(), headers)
-    return Delivery(
-        record, Partition(topic, message.partition()), message.offset(), message.timestamp()[1] / 1000
+    headers = message.headers()
+    record = _new(
+        Record,
+        (
+            topic,
+            message.value(),
+            message.key(),
+            tuple([(name, content or b"") for name, content in headers]) if headers else (),
+        ),
     )
+    place = _partition(topic, message.partition())
+    made: Delivery = _new(Delivery, (record, place, message.offset(), message.timestamp()[1] / 1000))
+    return made
 
 
 def _positions(positions: Positions) -> list[TopicPartition]:

@@ -17,6 +17,7 @@ from .kafka_python_link import REQUEST_MS, attempt, connect
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
 CLOSE_MS = 2_000
+SHORT_MS = 20
 
 
 class Line:
@@ -129,17 +130,24 @@ class Reader:
         self._position = offset
 
     def poll(self, limit: int, timeout: float) -> list[Delivery]:
-        found = attempt("read", lambda: self._consumer.poll(round(timeout * 1000), max_records=limit))
-        deliveries = [_delivery(record) for record in found.get(self._at, ())]
-        # Behind a gap its position is past the last record, which for an empty rest is all there is.
-        position = attempt("read", lambda: self._consumer.position(self._at, timeout_ms=REQUEST_MS))
-        self._position = max(self._position, position or 0)
+        deadline = time.monotonic() + timeout
+        before, deliveries = self._position, self._poll(limit)
+        # Its poll would sit out the time when all that came was the mark of a transaction.
+        while not deliveries and self._position == before and time.monotonic() < deadline:
+            deliveries = self._poll(limit)
         if not deliveries:
             self._line.look()
         return deliveries
 
     def position(self) -> int:
         return self._position
+
+    def _poll(self, limit: int) -> list[Delivery]:
+        found = attempt("read", lambda: self._consumer.poll(SHORT_MS, max_records=limit))
+        # Behind a gap its position is past the last record, which for an empty rest is all there is.
+        position = attempt("read", lambda: self._consumer.position(self._at, timeout_ms=REQUEST_MS))
+        self._position = max(self._position, position or 0)
+        return [_delivery(record) for record in found.get(self._at, ())]
 
     def close(self) -> None:
         attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))

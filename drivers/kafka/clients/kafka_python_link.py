@@ -27,7 +27,7 @@ from .. import errors, properties, reach
 
 NOTHING = object()
 GRACE = 2.0  # seconds that closing gives what is on the wire
-CONNECT_MS = 3_000  # less than the five seconds that a call may cost: then the reason is looked for
+CONNECT_MS = 4_000  # less than the five seconds that a call may cost: then the reason is looked for
 REQUEST_MS = round(properties.REQUEST_TIMEOUT * 1000)
 
 LOCAL: dict[type[Exception], errors.Meaning] = {

@@ -1,0 +1,62 @@
+"""Starts Spark the way that a job of ours needs it."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from notifier_kafka import java
+
+# Results must not depend on where the driver runs, and nothing in a notification may end a
+# batch: without ANSI a value that does not fit is null.
+FIXED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    # Of a name that stands twice the last counts, as in the codec.
+    "spark.sql.variant.allowDuplicateKeys": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may say about the session; ``extra`` are properties of Spark's own."""
+
+    master: str = "local[*]"
+    memory: str = "1g"
+    shuffle_partitions: int | None = None
+    jars: Sequence[Path] = ()
+    java: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+def start(settings: Settings) -> SparkSession:
+    """Start a session, or raise ``DriverLoadFailure`` when there is no Java for it."""
+    found = java.find(java.SPARK, settings.java)
+    os.environ["JAVA_HOME"] = str(found.home)
+    # The workers of a local master run what runs here.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(settings.master).appName("notifier-kafka")
+    for name, value in properties(settings).items():
+        builder = builder.config(name, value)
+    started = builder.getOrCreate()
+    started.sparkContext.setLogLevel("ERROR")
+    return started
+
+
+def properties(settings: Settings) -> dict[str, str]:
+    """Make Spark's properties; the user's win, but not over what correctness needs."""
+    local = settings.master.startswith("local")
+    partitions = settings.shuffle_partitions or (os.cpu_count() or 1)
+    made = {"spark.driver.memory": settings.memory, "spark.sql.shuffle.partitions": str(partitions)}
+    if settings.jars:
+        made["spark.jars"] = ",".join(str(jar) for jar in settings.jars)
+    return {**(LOCAL if local else {}), **made, **settings.extra, **FIXED}

@@ -45,16 +45,11 @@ def describe_failure(entry: metadata.EntryPoint, error: BaseException) -> str:
     """Say in one line why an entry point does not load and what to do about it."""
     owner = _owner(entry)
     text = f"{entry.value.split(' ')[0]} of {owner} does not load: {error}"
-    if isinstance(error, ModuleNotFoundError) and error.name and not _is_ours(entry, error.name):
+    if isinstance(error, ModuleNotFoundError) and error.name:
         # An entry point may name the extra that brings what it needs: "name = module:object [extra]".
         what = f"{owner}[{','.join(entry.extras)}]" if entry.extras else error.name.partition(".")[0]
         text += f"; install it with: pip install '{what}'"
     return text
-
-
-def _is_ours(entry: metadata.EntryPoint, module: str) -> bool:
-    """Say whether a module belongs to the plugin's own package: nothing else brings it."""
-    return module.partition(".")[0] == entry.module.partition(".")[0]
 
 
 def _owner(entry: metadata.EntryPoint) -> str:

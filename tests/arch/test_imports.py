@@ -23,7 +23,7 @@ A_DRIVER_SEES = {"driver", "errors", "url", "outbox"}
 # and has commands of its own.
 THE_LOCAL_CLUSTER_SEES = {
     "drivers/kafka/commands.py": {"cli", "jars"},
-    "drivers/kafka/cluster.py": {"java"},
+    "drivers/kafka/cluster.py": {"jars", "java"},
     "drivers/kafka/server.py": {"jars", "java"},
 }
 

@@ -17,11 +17,12 @@ def main(url: str, name: str, count: int, path: str) -> None:
     conf = cfg.ConfigOpts()
     conf([], project="journey", default_config_files=[])
     bus = transport.get_notification_transport(conf, url)
-    sender = notifier.Notifier(bus, name, driver="messagingv2").prepare(wait=True)
+    # Many keys, so that every partition, and so every listener, gets its share.
+    sender = notifier.Notifier(bus, name, driver="messagingv2", key="payload:key").prepare(wait=True)
     acknowledged = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for begin in range(0, count, CHUNK):
         ids = [f"{name}-{number:06d}" for number in range(begin, min(begin + CHUNK, count))]
-        sender.send_many({}, "info", [("journey.step", {"id": one}) for one in ids])
+        sender.send_many({}, "info", [("journey.step", {"id": one, "key": one[-2:]}) for one in ids])
         os.write(acknowledged, "".join(f"{one}\n" for one in ids).encode())
     bus.cleanup()
 

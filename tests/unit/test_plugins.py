@@ -28,12 +28,6 @@ def test_a_failure_names_the_distribution_although_stevedore_forgets_it() -> Non
     assert text.endswith("install it with: pip install 'notifier-kafka[confluent]'")
 
 
-def test_a_module_of_the_plugins_own_is_not_to_be_installed() -> None:
-    entry = metadata.EntryPoint("thing", "package.thing:Thing", "some.namespace")
-    error = ModuleNotFoundError("No module named 'package.thing'", name="package.thing")
-    assert "install" not in plugins.describe_failure(entry, error)
-
-
 @pytest.mark.parametrize(
     ("value", "error", "advice"),
     [

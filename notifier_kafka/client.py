@@ -1,0 +1,205 @@
+"""The plain bytes client: a queue of bytes for programs that want no notifications.
+
+Configured by one JSON text whose property names are those of Apache Kafka's Java client::
+
+    {"Type": "KafkaProducerConfig",
+     "Properties": {"bootstrap.servers": "host:9092", "acks": "all", "linger.ms": 1}}
+
+``bootstrap.servers`` may also be a transport URL, such as ``sqlite:///queue.db``.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from oslo_config import cfg
+
+from notifier_kafka import client_config, plugins, transport
+from notifier_kafka.driver import Driver, Limits, OnFailure, Partition, Receipt, Record, Subscription
+from notifier_kafka.errors import CommitRefused, ConfigurationError, DeliveryFailed
+from notifier_kafka.receipts import Waiter
+from notifier_kafka.url import TransportURL
+
+SLICE = 0.05  # seconds that one topic is waited for when there are several
+WAIT_FOREVER = 1.0  # seconds of one of the waits that together have no end
+START = {"earliest": "earliest", "latest": "latest"}
+
+_OURS = {"bootstrap.servers", "producer.type", "retries"}
+_OURS_TOO = {"bootstrap.servers", "group.id", "auto.offset.reset", "enable.auto.commit", "max.poll.records"}
+
+
+class _Client:
+    """What a producer and a consumer share: their configuration and their driver."""
+
+    def __init__(self, config: str, kind: str, own: set[str]) -> None:
+        self._properties = client_config.read(config, kind)
+        conf = cfg.ConfigOpts()
+        # Nothing but the JSON text configures this client: no file of the program's directory.
+        conf([], project="notifier-kafka-client", default_config_files=[], default_config_dirs=[])
+        url = TransportURL.parse(conf, client_config.url(self._properties, own))
+        driver_class: type[Driver] = plugins.load(transport.NAMESPACE, str(url.transport))
+        self._driver = driver_class(url)
+
+    def _choice(self, name: str, default: str, choices: Mapping[str, Any]) -> Any:
+        text = self._properties.get(name, default)
+        if text.lower() not in choices:
+            raise ConfigurationError(f"property {name}: {text!r} is none of {', '.join(choices)}")
+        return choices[text.lower()]
+
+    def _number(self, name: str, default: int) -> int:
+        text = self._properties.get(name, str(default))
+        if not text.lstrip("-").isdigit():
+            raise ConfigurationError(f"property {name}: {text!r} is no whole number")
+        return int(text)
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+class Producer(_Client):
+    """Sends bytes. ``config`` has the type ``KafkaProducerConfig``.
+
+    A send returns once the bytes are durable; with ``"producer.type": "async"`` at once,
+    and what cannot be delivered goes to ``on_failure``, or is raised by ``flush``.
+    """
+
+    def __init__(self, config: str, on_failure: OnFailure | None = None) -> None:
+        super().__init__(config, "KafkaProducerConfig", _OURS)
+        self._wait = self._choice("producer.type", "sync", {"sync": True, "async": False})
+        self._patience = float(client_config.seconds(self._properties.get("delivery.timeout.ms", "120000")))
+        self._failure: DeliveryFailed | None = None
+        limits = Limits(retry=self._number("retries", -1))
+        self._publisher = self._driver.publisher(on_failure or self._keep, limits)
+
+    def send(self, topic: str, value: bytes) -> Receipt | None:
+        """Send ``value``; say where it lies, unless the client is asynchronous."""
+        if not isinstance(value, bytes):
+            raise TypeError(f"send takes bytes, not {type(value).__name__}; send_string takes text")
+        if not self._wait:
+            self._publisher.offer(Record(topic, value))
+            return None
+        waiter = Waiter()
+        waiter.expect()
+        self._publisher.offer(Record(topic, value), waiter.settle)
+        (receipt,) = waiter.receipts(self._patience)
+        return receipt
+
+    def send_string(self, topic: str, text: str) -> Receipt | None:
+        """Send ``text`` in UTF-8."""
+        return self.send(topic, text.encode())
+
+    def flush(self, timeout: float = 120.0) -> int:
+        """Wait until everything is settled; return how many sends are not.
+
+        Raises ``DeliveryFailed`` for the first that failed since the last call.
+        """
+        left = self._publisher.flush(timeout)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return left
+
+    def close(self) -> None:
+        """Flush and close. Raises as ``flush`` does, after everything is closed."""
+        try:
+            left = self.flush(self._patience)
+        finally:
+            self._publisher.close()
+            super().close()
+        if left:
+            raise DeliveryFailed(f"{left} sends were given up after {self._patience:g} s")
+
+    def _keep(self, record: Record, error: Exception) -> None:
+        self._failure = self._failure or DeliveryFailed(f"topic {record.topic}: {error}")
+
+
+class Consumer(_Client):
+    """Polls bytes. ``config`` has the type ``KafkaConsumerConfig``.
+
+    With a ``group.id`` the position of each topic is kept for the group: when the next
+    poll begins, and at the end, or with ``"enable.auto.commit": false`` by ``commit``.
+    Without one it is this consumer's own and ends with it. Belongs to one thread.
+    """
+
+    def __init__(self, config: str) -> None:
+        super().__init__(config, "KafkaConsumerConfig", _OURS_TOO)
+        self._group = self._properties.get("group.id")
+        self._start = self._choice("auto.offset.reset", "earliest", START)
+        self._commits = self._choice("enable.auto.commit", "true", {"true": True, "false": False})
+        self._limit = self._number("max.poll.records", 500)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._polled: dict[str, dict[Partition, int]] = {}
+
+    def subscribe(self, topic: str) -> None:
+        """Listen to one more topic, which may not exist yet."""
+        if topic not in self._subscriptions:
+            self._subscriptions[topic] = self._driver.subscribe([topic], self._group, self._start)
+
+    def poll(self, timeout_ms: int) -> list[bytes]:
+        """Return what has come, as soon as there is any; a negative timeout waits for ever."""
+        if not self._subscriptions:
+            raise ConfigurationError("nothing to poll: call subscribe first")
+        if self._commits:
+            self.commit()
+        deadline = None if timeout_ms < 0 else time.monotonic() + timeout_ms / 1000
+        while True:
+            left = WAIT_FOREVER if deadline is None else max(0.0, deadline - time.monotonic())
+            slice_ = left if len(self._subscriptions) == 1 else min(left, SLICE / len(self._subscriptions))
+            for topic, subscription in self._subscriptions.items():
+                if found := self._poll(topic, subscription, slice_):
+                    return found
+            if deadline is not None and time.monotonic() >= deadline:
+                return []
+
+    def poll_string(self, timeout_ms: int) -> list[str]:
+        """Poll text; what is not UTF-8 has U+FFFD in its place."""
+        return [value.decode(errors="replace") for value in self.poll(timeout_ms)]
+
+    def position(self, topic: str) -> dict[int, int]:
+        """Return the next offset by partition number, of what was polled so far."""
+        return {partition.number: offset for partition, offset in self._polled.get(topic, {}).items()}
+
+    def rewind(self, topic: str, to: Literal["earliest"] | float | Mapping[int, int] = "earliest") -> None:
+        """Move the position of a topic: to its beginning, a time, or offsets by partition.
+
+        A time is in seconds since the epoch. Reaches the partitions this consumer has.
+        """
+        if topic not in self._subscriptions:
+            raise ConfigurationError(f"topic {topic} is not subscribed to")
+        if isinstance(to, Mapping):
+            positions = {Partition(topic, number): offset for number, offset in to.items()}
+        else:
+            since = None if to == "earliest" else float(to)
+            positions = {span.partition: span.start for span in self._driver.spans([topic], since)}
+        self._polled.pop(topic, None)
+        self._subscriptions[topic].seek(positions)
+
+    def commit(self) -> None:
+        """Keep the positions of what was polled so far for the group."""
+        for topic, positions in self._polled.items():
+            try:
+                self._subscriptions[topic].commit(positions)
+            except CommitRefused as refused:
+                # Another member has those partitions and begins where this group last was.
+                for gone in refused.partitions:
+                    positions.pop(Partition(*gone), None)
+
+    def close(self) -> None:
+        if self._commits:
+            self.commit()
+        for subscription in self._subscriptions.values():
+            subscription.close()
+        super().close()
+
+    def _poll(self, topic: str, subscription: Subscription, timeout: float) -> list[bytes]:
+        deliveries = subscription.poll(self._limit, timeout)
+        positions = self._polled.setdefault(topic, {})
+        for delivery in deliveries:
+            positions[delivery.partition] = delivery.offset + 1
+        return [each.record.value for each in deliveries if each.record.value is not None]

@@ -96,6 +96,11 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self.owned = self.owned - {Partition(*partition) for partition in revoked}
 
     def _poll(self, limit: int, timeout: float) -> list[Delivery]:
+        coordinator = self._consumer._coordinator  # noqa: SLF001
+        if coordinator.rejoining:
+            # A join for the sake of new partitions that outlasts a poll answers its own reason;
+            # the library then forgets to finish it, and would get nothing ever after.
+            coordinator.rejoin_needed = True
         found = attempt("poll", lambda: self._consumer.poll(round(timeout * 1000), max_records=limit))
         return [_delivery(record) for records in found.values() for record in records]
 

@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.serializer import Serializer
@@ -75,6 +76,22 @@ class Tombstones(Serializer):  # type: ignore[misc]
         return None if data is NOTHING else data
 
 
+class ClosedOnFailure(KafkaNetSocket):  # type: ignore[misc]
+    """Closes a socket whose connection failed, which the library leaves to the garbage collector.
+
+    Classes of sockets are chosen by the scheme of a proxy; with this one there is none.
+    """
+
+    SCHEMES = ("direct",)
+
+    async def sock_connect(self, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await super().sock_connect(net, sock, sockaddr, timeout_at=timeout_at)
+        except BaseException:
+            sock.close()
+            raise
+
+
 class Connections(KafkaConnectionManager):  # type: ignore[misc]
     """Remembers why a connection failed: what waits for one is told only that time is over."""
 
@@ -122,7 +139,12 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
         made.append(KafkaNetClient(loop, connections[0], **configs))
         return made[0]
 
-    config = spelled(kind, given) | {"bootstrap_timeout_ms": CONNECT_MS, "kafka_client": net_client}
+    config = {
+        "proxy_url": f"{ClosedOnFailure.SCHEMES[0]}://",
+        **spelled(kind, given),
+        "bootstrap_timeout_ms": CONNECT_MS,
+        "kafka_client": net_client,
+    }
     try:
         return kind(**config, **own)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is translated

@@ -23,8 +23,12 @@ KINDS = {
 }
 """Every kind with what its figures say."""
 
-COUNTING = frozenset({"count", "rate", "error_share", "gap"})
-"""Kinds that need no value; one that is given decides what counts."""
+NEEDING = frozenset({"distinct", "percentiles", "histogram", "top"})
+"""Kinds that make no sense over a constant."""
+
+ALONE = frozenset({"error_share", "gap"})
+"""Kinds that are of notifications, not of values. ``count`` and ``rate`` of a path count
+those that have it."""
 
 ERROR_PRIORITIES = ("ERROR", "CRITICAL")
 DAY = 86_400

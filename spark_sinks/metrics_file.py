@@ -8,12 +8,13 @@ from notifier_kafka.notification import PRIORITIES
 from spark_sinks import ceilometer, located, paths
 from spark_sinks.located import Located
 from spark_sinks.metrics import (
-    COUNTING,
+    ALONE,
     DEFAULT_BOUNDS,
     DEFAULT_K,
     DEFAULT_PERCENTILES,
     DEFAULT_WITHIN,
     KINDS,
+    NEEDING,
     Condition,
     Constant,
     Duration,
@@ -76,8 +77,7 @@ def _metric(item: Located, window: int) -> Metric:
     kind = _kind(item, members)
     _refuse_foreign(members, kind)
     value = _value(members.get("value"), members)
-    if isinstance(value, Constant) and kind not in COUNTING | {"sum", "avg", "min", "max", "last"}:
-        item.refuse(f"metric {name!r}: {kind} needs a value, such as $.payload.size")
+    _refuse_misfit(item, kind, value)
     return Metric(
         name,
         kind,
@@ -90,6 +90,15 @@ def _metric(item: Located, window: int) -> Metric:
         _ascending(members["buckets"], "buckets") if "buckets" in members else DEFAULT_BOUNDS,
         _k(members.get("k")),
     )
+
+
+def _refuse_misfit(item: Located, kind: str, value: Value) -> None:
+    if isinstance(value, Constant) and kind in NEEDING:
+        item.refuse(f"{kind} needs a value, such as $.payload.size")
+    if not isinstance(value, Constant) and kind in ALONE:
+        item.refuse(f"{kind} has no value; remove it")
+    if isinstance(value, Duration) and kind in ("distinct", "top"):
+        item.refuse(f"{kind} is not made of durations")
 
 
 def _kind(item: Located, members: dict[str, Located]) -> str:

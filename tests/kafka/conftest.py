@@ -1,7 +1,10 @@
 """Real brokers for the tests of this directory."""
 
+import gc
+import pathlib
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +24,33 @@ __all__ = ["kafka_cluster", "kafka_three", "make_kafka_cluster"]
 
 PATIENCE = 60.0
 Connect = Callable[..., KafkaDriver]
+
+
+HERE = pathlib.Path(__file__).parent
+# kafka-python leaves a socket whose TLS handshake failed to the garbage collector.
+LEFT_SOCKET = r"ignore:Exception ignored in. <ssl\.SSLSocket:pytest.PytestUnraisableExceptionWarning"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings(LEFT_SOCKET))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def grown_up() -> None:
+    """Spare the collections below what was there before the first test."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def left_sockets(grown_up: None) -> Iterator[None]:
+    """Collect what a test left, lest it be found in the test of somebody else."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(params=["confluent-kafka", "kafka-python"])

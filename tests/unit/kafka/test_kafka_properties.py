@@ -34,7 +34,8 @@ def url(text: str, **values: Any) -> TransportURL:
 
 def common(text: str, **values: Any) -> dict[str, str]:
     parsed = url(text, **values)
-    return properties.common(parsed, parsed.settings(options.GROUP, options.OPTS))
+    given: dict[str, str] = properties.common(parsed, parsed.settings(options.GROUP, options.OPTS))
+    return given
 
 
 def settings(**values: Any) -> Any:

@@ -2,29 +2,18 @@
 
 import gc
 import pathlib
-import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka_rig import Connect
 from oslo_config import cfg
 
-from notifier_kafka.driver import Delivery, Limits, Record, Subscription
-from notifier_kafka.errors import MessagingException, TransportUnavailable
-
-# By import: only the conftest of the top directory may name plugins.
-from notifier_kafka.testing.clusters import kafka_cluster, kafka_three, make_kafka_cluster
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
-
-__all__ = ["kafka_cluster", "kafka_three", "make_kafka_cluster"]
-
-PATIENCE = 60.0
-Connect = Callable[..., KafkaDriver]
-
 
 HERE = pathlib.Path(__file__).parent
 # kafka-python leaves a socket whose TLS handshake failed to the garbage collector.
@@ -88,37 +77,3 @@ def connect(kafka_cluster: Any, connect_to: Connect) -> Connect:
 def topic() -> str:
     """The name of a topic that is not there."""
     return f"test-{uuid.uuid4().hex[:12]}"
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for what has to come true."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.02)
-
-
-def publish(driver: KafkaDriver, *records: Record) -> None:
-    """Publish and see it through."""
-    failures: list[MessagingException] = []
-    publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
-    for record in records:
-        publisher.offer(record)
-    assert publisher.flush(PATIENCE) == 0
-    publisher.close()
-    assert failures == []
-
-
-def gather(member: Subscription, count: int, seconds: float = PATIENCE) -> list[Delivery]:
-    """Poll until ``count`` deliveries are there."""
-    found: list[Delivery] = []
-
-    def enough() -> bool:
-        try:
-            found.extend(member.poll(count - len(found), 0.2))
-        except TransportUnavailable:
-            return False
-        return len(found) >= count
-
-    until(enough, f"{count} deliveries", seconds)
-    return found

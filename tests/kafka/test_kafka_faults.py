@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import Connect, gather, until
+from kafka_rig import Connect, gather, until
 
 from notifier_kafka.driver import Limits, Receipt, Record
 from notifier_kafka.errors import MessagingException, OutboxFull, TransportUnavailable

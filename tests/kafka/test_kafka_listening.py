@@ -5,7 +5,7 @@ import uuid
 from typing import Any
 
 import pytest
-from conftest import Connect, gather, publish, until
+from kafka_rig import Connect, gather, publish, until
 
 from notifier_kafka.driver import Partition, Record
 from notifier_kafka.errors import CommitRefused, ConfigurationError

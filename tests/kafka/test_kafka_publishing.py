@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from conftest import Connect, publish, until
+from kafka_rig import Connect, publish, until
 
 from notifier_kafka.driver import Limits, Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import Connect, gather, publish, until
+from kafka_rig import Connect, gather, publish, until
 
 from notifier_kafka.driver import Limits, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull

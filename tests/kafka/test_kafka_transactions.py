@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from conftest import Connect
+from kafka_rig import Connect
 
 from notifier_kafka.driver import Record
 from notifier_kafka.errors import DeliveryFailed

@@ -1,0 +1,45 @@
+"""What the tests of the Kafka driver do again and again."""
+
+import time
+from collections.abc import Callable
+
+from notifier_kafka.driver import Delivery, Limits, Record, Subscription
+from notifier_kafka.errors import MessagingException, TransportUnavailable
+from notifier_kafka_drivers.kafka.driver import KafkaDriver
+
+PATIENCE = 60.0
+Connect = Callable[..., KafkaDriver]
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+    """Wait for what has to come true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+def publish(driver: KafkaDriver, *records: Record) -> None:
+    """Publish and see it through."""
+    failures: list[MessagingException] = []
+    publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
+    for record in records:
+        publisher.offer(record)
+    assert publisher.flush(PATIENCE) == 0
+    publisher.close()
+    assert failures == []
+
+
+def gather(member: Subscription, count: int, seconds: float = PATIENCE) -> list[Delivery]:
+    """Poll until ``count`` deliveries are there."""
+    found: list[Delivery] = []
+
+    def enough() -> bool:
+        try:
+            found.extend(member.poll(count - len(found), 0.2))
+        except TransportUnavailable:
+            return False
+        return len(found) >= count
+
+    until(enough, f"{count} deliveries", seconds)
+    return found

@@ -44,7 +44,10 @@ class Clock(NamedTuple):
     ahead: int = 3_600
 
 
-def decode(raw: DataFrame, clock: Clock = Clock()) -> DataFrame:  # noqa: B008 - frozen
+CLOCK = Clock()
+
+
+def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
     """Return the notifications and, with a ``reason``, the malformed.
 
     Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for what is a

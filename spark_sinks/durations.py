@@ -49,6 +49,11 @@ def _event(metric: Metric, value: Duration) -> Column:
     )
 
 
+def any_of(metrics: Sequence[Metric]) -> bool:
+    """Tell whether there is a duration among the metrics."""
+    return any(isinstance(metric.value, Duration) for metric in metrics)
+
+
 def rows_of(prepared: DataFrame) -> DataFrame:
     """Take the starts and ends out of prepared notifications, where they are ``pairs``."""
     each = prepared.where(F.col("reason").isNull()).select(
@@ -61,6 +66,17 @@ def touched(events: DataFrame, new: DataFrame) -> DataFrame:
     """Return the ends whose durations the events of a batch may have changed or added."""
     keys = new.select("metric", "operation", "key").distinct()
     return events.where("ending").join(keys, ["metric", "operation", "key"], "left_semi")
+
+
+def units(ends: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
+    """Return the metrics and windows that some ends fall into."""
+    made = ends.sparkSession.createDataFrame([], "metric string, start bigint, width int")
+    for metric in metrics:
+        if isinstance(metric.value, Duration):
+            windows = F.explode(aggregate.windows_of(metric, F.unix_seconds("time"))).alias("window")
+            mine = ends.where(F.col("metric") == metric.name).select("metric", windows)
+            made = made.unionByName(mine.select("metric", "window.*"))
+    return made.distinct()
 
 
 def partials(events: DataFrame, metrics: Sequence[Metric]) -> DataFrame:

@@ -20,9 +20,11 @@ Key = tuple[str, int, int, tuple[tuple[str, str | None], ...]]
 Seen = tuple[Notification, Delivery, float]
 
 
-def rows(deliveries: Iterable[Delivery], metrics: Iterable[Metric]) -> dict[Key, float]:
+def rows(
+    deliveries: Iterable[Delivery], metrics: Iterable[Metric], behind: int = 30 * 86400, ahead: int = 3600
+) -> dict[Key, float]:
     """Return the value of each metric, window (seconds) and group."""
-    seen = list(_decoded(deliveries))
+    seen = list(_decoded(deliveries, behind, ahead))
     found: dict[Key, float] = {}
     for metric in metrics:
         samples: dict[Key, list[tuple[Any, Seen]]] = defaultdict(list)
@@ -36,7 +38,7 @@ def rows(deliveries: Iterable[Delivery], metrics: Iterable[Metric]) -> dict[Key,
     return found
 
 
-def _decoded(deliveries: Iterable[Delivery]) -> Iterable[Seen]:
+def _decoded(deliveries: Iterable[Delivery], behind: int, ahead: int) -> Iterable[Seen]:
     ids = set()
     for delivery in deliveries:
         try:
@@ -50,7 +52,7 @@ def _decoded(deliveries: Iterable[Delivery]) -> Iterable[Seen]:
         if notification.timestamp:
             moment = datetime.datetime.fromisoformat(notification.timestamp)
             own = (moment - EPOCH) / datetime.timedelta(seconds=1)
-            if delivery.timestamp - 30 * 86400 <= own <= delivery.timestamp + 3600:
+            if delivery.timestamp - behind <= own <= delivery.timestamp + ahead:
                 time = own
         yield notification, delivery, round(time, 6)
 
@@ -217,3 +219,10 @@ def compare(ours: dict[Key, float], theirs: dict[Key, float], metrics: Iterable[
         if not math.isclose(ours[key], theirs[key], rel_tol=bound[key[0]], abs_tol=1e-6):
             wrong.append(f"{key}: {ours[key]} here, {theirs[key]} recounted")
     return sorted(wrong)
+
+
+def key_of(
+    metric: str, start: datetime.datetime, end: datetime.datetime, group: dict[str, str | None]
+) -> Key:
+    first, last = (int((at - EPOCH).total_seconds()) for at in (start, end))
+    return metric, first, last - first, tuple(sorted(group.items()))

@@ -121,12 +121,9 @@ def figures(
     merged = aggregate.merge(partials, wanted).unionByName(paired).persist()
     found = rows.of_partials(merged, wanted).collect()
     merged.unpersist()
-    return {_key(row): row.value for row in found}
-
-
-def _key(row: Row) -> recount.Key:
-    start, end = (int((at - recount.EPOCH).total_seconds()) for at in (row.window_start, row.window_end))
-    return row.metric, start, end - start, tuple(sorted(row.group.items()))
+    return {
+        recount.key_of(row.metric, row.window_start, row.window_end, row.group): row.value for row in found
+    }
 
 
 def test_one_batch_or_several_and_a_recount(spark: SparkSession, declared: tuple[Metric, ...]) -> None:

@@ -25,7 +25,8 @@ def read(spark: SparkSession, records: list[corpus.Raw]) -> list[Row]:
     frame = frame_of(spark, records)
     columns = {name: F.col(name).cast("string") for name in ("payload", "context")}
     columns["kind"] = F.schema_of_variant("payload")
-    return decode.decode(frame).withColumns(columns).orderBy("offset").collect()
+    found: list[Row] = decode.decode(frame).withColumns(columns).orderBy("offset").collect()
+    return found
 
 
 def value_of(row: Row) -> Any:

@@ -47,7 +47,7 @@ def notifications(count: int, seed: int = 1) -> list[Notification]:
     return made
 
 
-def records(sent: list[Notification], topic: str = "t", seed: int = 2) -> list[Record]:
+def records(sent: list[Notification], topic: str = "t.info", seed: int = 2) -> list[Record]:
     """Encode each in one of the forms; some in between are malformed."""
     chance = random.Random(seed)
     made = []

@@ -1,0 +1,149 @@
+"""What a job has counted, in files beside its partials.
+
+``job.json`` says whose directory it is. ``plans/N.json`` has the spans of batch N and is
+there before it is read; ``counted/N.json`` has its sums and everything that is counted up to
+it, and is there once its partials are. A batch with the first and without the second was
+interrupted: it is done again with the same spans. Each file appears whole or not at all.
+"""
+
+import fcntl
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from notifier_kafka.driver import Partition, Span
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.plan import Plan, Ranges, add
+
+FORMAT = 1
+
+
+class Ledger:
+    """The files of one job. Use it within ``locked``."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.job = ""
+
+    @contextmanager
+    def locked(self, identity: Mapping[str, Any]) -> Iterator[None]:
+        """Hold the directory for this process; make it, or check that it is of this job.
+
+        Raises ``ConfigurationError`` when it is not, or when another process holds it.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = (self.directory / "lock").open("w")
+        except OSError as error:
+            raise ConfigurationError(f"checkpoint_dir {self.directory}: {error.strerror}") from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigurationError(
+                    f"checkpoint_dir {self.directory}: another process is running this job"
+                ) from None
+            self._identify(identity)
+            yield
+
+    def last(self) -> int:
+        """Return the number of the last batch that is counted, 0 when there is none."""
+        return max(self._numbers("counted"), default=0)
+
+    def pending(self) -> Plan | None:
+        """Return the plan of the batch that was interrupted."""
+        batch = self.last() + 1
+        path = self._path("plans", batch)
+        if not path.exists():
+            return None
+        return Plan(batch, tuple(_span(*each) for each in _load(path)["spans"]))
+
+    def counted(self) -> dict[Partition, Ranges]:
+        """Return what is counted."""
+        found = self.sums(self.last())["counted"] if self.last() else []
+        return {Partition(topic, number): tuple(map(tuple, ranges)) for topic, number, ranges in found}
+
+    def sums(self, batch: int) -> dict[str, Any]:
+        """Return what was noted of a batch when it was counted."""
+        return dict(_load(self._path("counted", batch)))
+
+    def write_plan(self, plan: Plan) -> None:
+        """Freeze the spans of a batch."""
+        spans = [[*span.partition, span.start, span.stop] for span in plan.spans]
+        _save(self._path("plans", plan.batch), {"spans": spans})
+
+    def write_counted(self, plan: Plan, sums: Mapping[str, Any]) -> None:
+        """Note that the partials of a batch are whole: from now on it is counted."""
+        counted = add(self.counted(), plan.spans)
+        ranges = [[*partition, found] for partition, found in sorted(counted.items())]
+        _save(self._path("counted", plan.batch), {**sums, "counted": ranges})
+
+    def data(self, kind: str, batch: int) -> Path:
+        """Say where a batch keeps its data of a kind."""
+        return self.directory / kind / f"batch={batch:08}"
+
+    def _identify(self, identity: Mapping[str, Any]) -> None:
+        path = self.directory / "job.json"
+        if not path.exists():
+            if strangers := sorted(set(os.listdir(self.directory)) - {"lock"}):
+                raise ConfigurationError(
+                    f"checkpoint_dir {self.directory} is not empty and not of a job: it holds {strangers[0]}"
+                )
+            _save(path, {"format": FORMAT, "job": uuid.uuid4().hex, **identity})
+        found = _load(path)
+        if found.get("format") != FORMAT:
+            raise ConfigurationError(f"{path} was written by another version of this program")
+        self.job = str(found["job"])
+        for name, value in identity.items():
+            if found.get(name) != value:
+                raise ConfigurationError(
+                    f"checkpoint_dir {self.directory} is of another job: its {name} is "
+                    f"{_brief(found.get(name))}, not {_brief(value)}"
+                )
+
+    def _path(self, kind: str, batch: int) -> Path:
+        return self.directory / kind / f"{batch:08}.json"
+
+    def _numbers(self, kind: str) -> Iterator[int]:
+        directory = self.directory / kind
+        if directory.exists():
+            yield from (int(path.stem) for path in directory.glob("*.json"))
+
+
+def _span(topic: str, number: int, start: int, stop: int) -> Span:
+    return Span(Partition(topic, number), start, stop)
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 200 else f"{text[:200]}..."
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"{path} is not of a job")
+    return found
+
+
+def _save(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a file that is there whole or not at all, also after a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    with part.open("w") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,43 @@
+"""What a sink is: where metric rows go. Found by entry point, called with its place."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from oslo_config import cfg
+from pyspark.sql import DataFrame
+
+from notifier_kafka import plugins
+from notifier_kafka.errors import ConfigurationError
+
+NAMESPACE = "spark_sinks.sinks"
+
+
+class Sink(Protocol):
+    """Keeps metric rows (``rows.ROW``) and, in the same place, which batch they are of."""
+
+    def last(self, job: str) -> int | None:
+        """Return the last batch that was written, 0 for none; None when nothing is kept.
+
+        Raises ``ConfigurationError`` when the place holds what is not of this job.
+        """
+
+    def write(self, job: str, batch: int, found: DataFrame) -> int:
+        """Take the rows, note the batch, and return how many there were.
+
+        All rows of a metric and window come at once, and replace those from before. After
+        a crash the same batch is written again.
+        """
+
+
+Maker = Callable[[str, cfg.ConfigOpts], Sink]
+
+
+def load(output: str, conf: cfg.ConfigOpts) -> Sink:
+    """Make the sink that ``KIND:PLACE`` names."""
+    kind, colon, place = output.partition(":")
+    if not colon:
+        raise ConfigurationError(
+            f"output {output!r} is not of the form KIND:PLACE, such as parquet:/tmp/metrics"
+        )
+    make: Maker = plugins.load(NAMESPACE, kind)
+    return make(place, conf)

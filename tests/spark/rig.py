@@ -1,0 +1,95 @@
+"""A log, a job over it and what came of it, all real."""
+
+import datetime
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import recount
+from oslo_config import cfg
+from pyspark.sql import SparkSession
+
+from notifier_kafka import transport
+from notifier_kafka.driver import Delivery, Driver, Limits, Record
+from spark_sinks import decode, job, ledger, metrics
+from spark_sinks.metrics import Metric
+from spark_sinks.sinks import files, sink
+
+IDENTITY = {"input": "test"}
+
+
+def conf() -> cfg.ConfigOpts:
+    made = cfg.ConfigOpts()
+    made([], default_config_files=[])
+    return made
+
+
+# The events are of a fixed day, and the log is of today.
+CLOCK = decode.Clock(behind=10_000 * 86_400, ahead=10_000 * 86_400)
+
+
+def bounds(**changes: Any) -> job.Bounds:
+    return job.Bounds(clock=CLOCK, **changes)
+
+
+class Rig:
+    """One directory with a log, a checkpoint and outputs."""
+
+    def __init__(self, directory: Path, wanted: Sequence[Metric] | None = None) -> None:
+        self.directory = directory
+        self.metrics = wanted or metrics.default()
+        self.url = f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
+        self.transport = transport.get_notification_transport(conf(), self.url)
+        self.driver: Driver = self.transport.driver
+        self.ledger = ledger.Ledger(directory / "checkpoint")
+
+    def publish(self, records: Iterable[Record]) -> None:
+        publisher = self.driver.publisher(_refuse, Limits())
+        for record in records:
+            publisher.offer(record)
+        assert publisher.flush(60) == 0
+
+    def run(
+        self,
+        spark: SparkSession,
+        bounds: job.Bounds,
+        outputs: Sequence[str] = (),
+        topics: Sequence[str] = ("t",),
+    ) -> job.Sums:
+        sinks = {output: sink.load(output, conf()) for output in outputs}
+        made = job.Job(spark, self.driver, self.ledger, self.metrics, sinks)
+        with self.ledger.locked(IDENTITY):
+            return made.run(topics, bounds)
+
+    def deliveries(self) -> Iterator[Delivery]:
+        names = self.driver.admin().list_topics()
+        for span in self.driver.spans(names):
+            yield from self.driver.read(span)
+
+    def truth(self) -> dict[recount.Key, float]:
+        return recount.rows(self.deliveries(), self.metrics, CLOCK.behind, CLOCK.ahead)
+
+    def parquet(self, spark: SparkSession, name: str) -> dict[recount.Key, float]:
+        found = files.read(spark, self.directory / name).collect()
+        return {
+            recount.key_of(row.metric, row.window_start, row.window_end, row.group): row.value
+            for row in found
+        }
+
+    def malformed(self) -> int:
+        parts = (self.directory / "checkpoint" / "malformed").glob("*/*.json")
+        return sum(len(path.read_text().splitlines()) for path in parts)
+
+
+def _refuse(record: Record, error: Exception) -> None:
+    raise error
+
+
+def iso(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text.removesuffix("Z"))
+
+
+def group(text: str) -> dict[str, str | None]:
+    found: dict[str, str | None] = json.loads(text)
+    return found

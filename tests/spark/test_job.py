@@ -1,0 +1,102 @@
+"""A job over a real log: every notification counted once, in however many runs."""
+
+import csv
+import datetime
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import recount
+import rig
+import traffic
+from pyspark.sql import SparkSession
+
+from notifier_kafka.driver import Record
+from spark_sinks.metrics import Duration, Metric, Window
+from spark_sinks.paths import Path as Where
+
+HOUR = (Window.tumbling(3600),)
+# Few, because every query over each costs its time; the durations because they go over batches.
+FEW = (
+    Metric("count", "count", "n", group_by=(("event_type", Where("event_type")),), windows=HOUR),
+    Metric("sum", "sum", "B", value=Where("payload", ("size",)), windows=HOUR),
+    Metric("users", "distinct", "u", value=Where("payload", ("user",)), windows=HOUR),
+    Metric("top", "top", "n", value=Where("publisher_id"), windows=HOUR, k=2),
+    Metric("took", "max", "s", value=Duration(keys=(Where("payload", ("id",)),)), windows=HOUR),
+)
+
+
+def test_runs_that_stop_and_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    made = rig.Rig(tmp_path, FEW)
+    sent = traffic.records(traffic.notifications(300))
+    made.publish([*sent[:200], *sent[50:60]])
+    outputs = [f"{kind}:{tmp_path}/{kind}" for kind in ("parquet", "csv", "json")]
+    outputs.append(f"jdbc:sqlite:{tmp_path}/rows.db")
+
+    first = made.run(spark, rig.bounds(records=120), outputs)
+    assert (first.read, first.batches) == (120, 1)
+    made.publish([*sent[200:], *sent[70:80]])
+    second = made.run(spark, rig.bounds(batch_records=150), outputs)
+    assert second.batches == 2
+    again = made.run(spark, rig.bounds(), outputs)
+    assert (again.read, again.batches, again.rows) == (0, 0, {})
+
+    total = len(sent) + 20
+    assert first.read + second.read == total
+    assert first.duplicate + second.duplicate == 20 - repeated_malformed(sent)
+    assert first.malformed + second.malformed == made.malformed() == count_malformed(made)
+    assert first.decoded + second.decoded == len(traffic.notifications(300))
+    stops = {key: stop for sums in (first, second) for key, (_, stop) in sums.offsets.items()}
+    assert sum(stops.values()) == total
+
+    found = made.parquet(spark, "parquet")
+    assert recount.compare(found, made.truth(), FEW) == []
+    assert table(tmp_path / "rows.db") == found
+    assert latest(tmp_path / "csv", "csv") == found
+    assert latest(tmp_path / "json", "json") == found
+
+
+def count_malformed(made: rig.Rig) -> int:
+    return sum(1 for each in made.deliveries() if each.record.value in traffic.MALFORMED)
+
+
+def repeated_malformed(sent: list[Record]) -> int:
+    return sum(record.value in traffic.MALFORMED for record in [*sent[50:60], *sent[70:80]])
+
+
+def table(file: Path) -> dict[recount.Key, float]:
+    with sqlite3.connect(file) as connection:
+        rows = connection.execute("SELECT * FROM metric_rows").fetchall()
+    connection.close()
+    return {
+        recount.key_of(metric, rig.iso(start), rig.iso(end), rig.group(group)): value
+        for metric, _, start, end, group, value in rows
+    }
+
+
+def latest(directory: Path, kind: str) -> dict[recount.Key, float]:
+    """Read a directory as anybody would: batch by batch, the later one replacing windows."""
+    found: dict[recount.Key, float] = {}
+    for batch in sorted(directory.glob("batch=*")):
+        lines = [line for part in sorted(batch.glob(f"part-*.{kind}")) for line in read(part, kind)]
+        keyed = {
+            recount.key_of(
+                each["metric"], at(each, "window_start"), at(each, "window_end"), each["group"]
+            ): float(each["value"])
+            for each in lines
+        }
+        units = {key[:3] for key in keyed}
+        found = {key: value for key, value in found.items() if key[:3] not in units} | keyed
+    return found
+
+
+def read(part: Path, kind: str) -> list[dict[str, Any]]:
+    with part.open(newline="") as file:
+        if kind == "json":
+            return [json.loads(line) for line in file]
+        return [each | {"group": rig.group(each["group"])} for each in csv.DictReader(file)]
+
+
+def at(each: dict[str, Any], name: str) -> datetime.datetime:
+    return rig.iso(str(each[name]).replace(".000Z", ""))

@@ -12,12 +12,13 @@ stands twice the last counts. Everything else is a ``DecodeError`` that says why
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from notifier_kafka import cloudevents, json_library, primitives
 from notifier_kafka.driver import Headers, Record
 from notifier_kafka.errors import DecodeError, EncodeError
-from notifier_kafka.notification import PRIORITIES, Notification
+from notifier_kafka.notification import PRIORITIES, Notification, make_notification
 
 Form = Literal["envelope", "flat", "cloudevents-binary", "cloudevents-structured"]
 Dumps = Callable[[Any], bytes]
@@ -40,6 +41,10 @@ _PRIORITY_HEADERS = {name.upper(): ("priority", name.upper().encode()) for name 
 class Encoded(NamedTuple):
     value: bytes
     headers: Headers
+
+
+# A named tuple's own constructor is Python code; this makes the same without it.
+_make_encoded: partial[Any] = partial(tuple.__new__, Encoded)
 
 
 class Codec:
@@ -117,7 +122,8 @@ class Codec:
         value = dumps(_members(notification))
         if form == "envelope":
             value = _ENVELOPE_START + self._quote(value.decode()) + b"}"
-        return Encoded(value, _headers(_JSON, priority, notification))
+        encoded: Encoded = _make_encoded((value, _headers(_JSON, priority, notification)))
+        return encoded
 
 
 def _members(notification: Notification) -> dict[str, Any]:
@@ -169,9 +175,11 @@ def _notification(found: dict[str, Any]) -> Notification:
         context = {}
     elif type(context) is not dict:
         raise DecodeError("the context is no JSON object")
-    return Notification(
-        message_id, publisher_id, event_type, _priority(get("priority")), get("payload"), timestamp, context
+    priority = _priority(get("priority"))
+    made: Notification = make_notification(
+        (message_id, publisher_id, event_type, priority, get("payload"), timestamp, context)
     )
+    return made
 
 
 def _check_texts(*found: Any) -> None:

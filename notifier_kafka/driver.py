@@ -29,7 +29,8 @@ priorities, JSON, threads of the listener, feature flags.
 
 import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.url import TransportURL
@@ -88,6 +89,13 @@ class Limits(NamedTuple):
     records: int = 100_000
     bytes: int = 64 * 1024 * 1024
     retry: int = -1
+
+
+# What the constructors of these do, without their Python code: for the loops that make one
+# for every record.
+make_record: partial[Any] = partial(tuple.__new__, Record)
+make_delivery: partial[Any] = partial(tuple.__new__, Delivery)
+make_receipt: partial[Any] = partial(tuple.__new__, Receipt)
 
 
 class TopicDescription(NamedTuple):

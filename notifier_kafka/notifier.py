@@ -11,7 +11,7 @@ from notifier_kafka import identity, keys, options, plugins
 from notifier_kafka.channels import channel
 from notifier_kafka.driver import Receipt, Transaction
 from notifier_kafka.errors import DeliveryFailed, MessagingException
-from notifier_kafka.notification import PRIORITIES, Notification
+from notifier_kafka.notification import PRIORITIES, Notification, make_notification
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.serializer import NoOpSerializer, Serializer
 from notifier_kafka.transport import NotificationTransport
@@ -125,8 +125,8 @@ class Notifier:
         new_id, now = identity.new_message_id, identity.timestamp_now
         return self._send(
             [
-                Notification(
-                    new_id(), publisher_id, event_type, level, serialize(ctxt, payload), now(), context
+                make_notification(
+                    (new_id(), publisher_id, event_type, level, serialize(ctxt, payload), now(), context)
                 )
                 for event_type, payload in events
             ]
@@ -169,14 +169,16 @@ class Notifier:
     def _notify(self, ctxt: Any, event_type: str, payload: Any, priority: str) -> Sent:
         if not self._channels:
             return self._no_channel()
-        notification = Notification(
-            identity.new_message_id(),
-            self.publisher_id,
-            event_type,
-            priority,
-            self._serializer.serialize_entity(ctxt, payload),
-            identity.timestamp_now(),
-            self._serialize_context(ctxt),
+        notification: Notification = make_notification(
+            (
+                identity.new_message_id(),
+                self.publisher_id,
+                event_type,
+                priority,
+                self._serializer.serialize_entity(ctxt, payload),
+                identity.timestamp_now(),
+                self._serialize_context(ctxt),
+            )
         )
         return self._send((notification,))
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from notifier_kafka.driver import Receipt, Record
+from notifier_kafka.driver import Receipt, Record, make_receipt
 from notifier_kafka.errors import MessagingException
 
 from . import catalog, rows
@@ -34,6 +34,25 @@ class _Batch(NamedTuple):
     receipts: list[Receipt]
     size: int
     moves: list[tuple[int, int, int]]
+
+
+class _Lane:
+    """Where the next record of a partition goes."""
+
+    __slots__ = ("_head", "partition", "row_id", "stamp")
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self.partition = head.partition
+        self.row_id = rows.first_id(head.id, head.next)
+        # The clock may be set back; within a partition time may not.
+        self.stamp = max(time.time_ns() // 1_000, head.stamp)
+
+    def moved(self) -> bool:
+        return self.row_id != rows.first_id(self._head.id, self._head.next)
+
+    def move(self) -> tuple[int, int, int]:
+        return self._head.id, self.row_id & rows.OFFSET_MASK, self.stamp
 
 
 class Appender:
@@ -65,30 +84,21 @@ class Appender:
     def _place(self, records: Sequence[Record], heads: dict[str, list[Head]]) -> _Batch:
         # Records without a key stay together in a batch and move on with the next one.
         self._turn += 1
-        now = time.time_ns() // 1_000
-        counts = {topic: len(partitions) for topic, partitions in heads.items()}
-        nexts = {one.id: one.next for partitions in heads.values() for one in partitions}
+        turn, pack, crc32 = self._turn, rows.pack_headers, zlib.crc32
+        lanes = {topic: [_Lane(head) for head in partitions] for topic, partitions in heads.items()}
         batch: list[rows.Row] = []
         receipts = []
         size = 0
         for topic, value, key, headers in records:
-            pick = self._turn if key is None else zlib.crc32(key)
-            partition, partition_id, _, _, stamp = heads[topic][pick % counts[topic]]
-            offset = nexts[partition_id]
-            nexts[partition_id] = offset + 1
-            packed = rows.pack_headers(headers) if headers else None
-            # The clock may be set back; within a partition time may not.
-            moment = now if now > stamp else stamp
-            batch.append((partition_id << rows.OFFSET_BITS | offset, moment, key, value, packed))
-            receipts.append(Receipt(partition, offset))
+            choice = lanes[topic]
+            lane = choice[(turn if key is None else crc32(key)) % len(choice)]
+            row_id = lane.row_id
+            lane.row_id = row_id + 1
+            batch.append((row_id, lane.stamp, key, value, pack(headers) if headers else None))
+            receipts.append((lane.partition, row_id & rows.OFFSET_MASK))
             size += len(value or b"")
-        moves = [
-            (one.id, nexts[one.id], max(now, one.stamp))
-            for partitions in heads.values()
-            for one in partitions
-            if nexts[one.id] != one.next
-        ]
-        return _Batch(batch, receipts, size, moves)
+        moves = [lane.move() for choice in lanes.values() for lane in choice if lane.moved()]
+        return _Batch(batch, list(map(make_receipt, receipts)), size, moves)
 
     def _tidy(self, size: int) -> None:
         # The batch is durable whatever comes now: an error of the housekeeping must not

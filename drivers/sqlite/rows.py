@@ -9,11 +9,10 @@ many rows, and with a SELECT that concatenates them into one.
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, chain, repeat
-from typing import Any
 
-from notifier_kafka.driver import Delivery, Headers, Partition, Record
+from notifier_kafka.driver import Delivery, Headers, Partition, make_delivery, make_record
 
 OFFSET_BITS = 40
 OFFSET_MASK = (1 << OFFSET_BITS) - 1
@@ -98,19 +97,14 @@ class Reader:
         return rows
 
 
-# A named tuple's own constructor is Python code; this makes the same without it.
-_make_record: partial[Any] = partial(tuple.__new__, Record)
-_make_delivery: partial[Any] = partial(tuple.__new__, Delivery)
-
-
 def deliveries(rows: Sequence[Row], partition: Partition) -> list[Delivery]:
     """Turn rows of one partition into what crosses the contract."""
     ids, stamps, keys, values, packed = zip(*rows, strict=True)
     headers = [unpack_headers(each) if each else () for each in packed]
-    records = map(_make_record, zip(repeat(partition.topic), values, keys, headers))
+    records = map(make_record, zip(repeat(partition.topic), values, keys, headers))
     offsets = [row_id & OFFSET_MASK for row_id in ids]
     times = [stamp / MICROSECONDS for stamp in stamps]
-    found = map(_make_delivery, zip(records, repeat(partition), offsets, times))
+    found = map(make_delivery, zip(records, repeat(partition), offsets, times))
     return list(found)
 
 
@@ -122,13 +116,20 @@ _BETWEEN_NAMES = "\x1f"
 
 def pack_headers(headers: Headers) -> bytes:
     """Put headers into one value: the names, then the contents, behind zero bytes; or lengths."""
-    names = _BETWEEN_NAMES.join([name for name, _ in headers])
-    contents = [content for _, content in headers]
-    joined = _SPLIT + _SPLIT.join([names.encode(), *contents])
-    if joined.count(_SPLIT) == len(headers) + 1 and names.count(_BETWEEN_NAMES) == len(headers) - 1:
-        return joined
+    names, contents = zip(*headers, strict=True)
+    packed = _join_names(names) + _SPLIT.join(contents)
+    if packed.count(_SPLIT) == len(headers) + 1:
+        return packed
     parts = [part for name, content in headers for part in (name.encode(), content)]
     return _LENGTHS + b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+
+
+@lru_cache(1024)
+def _join_names(names: tuple[str, ...]) -> bytes:
+    """Spell the names as packed headers begin; with one zero byte too many if they cannot be split."""
+    joined = _BETWEEN_NAMES.join(names)
+    spoilt = joined.count(_BETWEEN_NAMES) != len(names) - 1
+    return _SPLIT + joined.encode() + _SPLIT * (2 if spoilt else 1)
 
 
 def unpack_headers(packed: bytes) -> Headers:

@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from notifier_kafka import codec, options, topics
 from notifier_kafka.channels.channel import Channel, Sending
-from notifier_kafka.driver import Record
+from notifier_kafka.driver import Record, make_record
 from notifier_kafka.notification import Notification
 from notifier_kafka.transport import NotificationTransport
 
@@ -29,7 +29,7 @@ class MessagingChannel(Channel):
             key = find_key(notification)
             value, headers = encode(notification, form, key)
             for topic in self._spell(notification.priority):
-                record = Record(topic, value, key, headers)
+                record: Record = make_record((topic, value, key, headers))
                 if transaction is None:
                     publish(record, retry, waiter)
                 else:

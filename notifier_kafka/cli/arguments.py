@@ -7,19 +7,42 @@ import re
 from notifier_kafka.driver import Start
 
 STARTS: dict[str, Start] = {"beginning": "earliest", "end": "latest"}
+PLACES: dict[str, Start] = {"earliest": "earliest", "latest": "latest"}
 
 
 def start(argument: str) -> Start:
     """Read ``beginning``, ``end`` or a time in ISO 8601, which is UTC unless it says otherwise."""
     if argument in STARTS:
         return STARTS[argument]
+    return _moment(argument, "beginning, end")
+
+
+def place(argument: str) -> Start | int:
+    """Read ``earliest``, ``latest``, an offset, which is an int, or a time, which is a float."""
+    if argument in PLACES:
+        return PLACES[argument]
+    if argument.isascii() and argument.isdigit():
+        return int(argument)
+    return _moment(argument, "earliest, latest, an offset")
+
+
+def _moment(argument: str, others: str) -> float:
     try:
         moment = datetime.datetime.fromisoformat(argument)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+        return moment.astimezone(datetime.UTC).timestamp()
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"{argument!r} is none of beginning, end or a time such as 2026-11-18T07:50:00Z"
+            f"{argument!r} is none of {others} or a time such as 2026-11-18T07:50:00Z"
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def setting(argument: str) -> tuple[str, str]:
+    """Read ``NAME=VALUE``."""
+    name, equals, value = argument.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not NAME=VALUE")
+    return name, value
 
 
 def positive(argument: str) -> int:

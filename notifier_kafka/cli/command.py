@@ -3,7 +3,7 @@
 import argparse
 from typing import cast
 
-from cliff import command, lister
+from cliff import command, lister, show
 
 from notifier_kafka.cli import main
 
@@ -20,9 +20,7 @@ class Command(command.Command):
         return self._epilog or ""
 
 
-class Lister(Command, lister.Lister):
-    """A command that prints a list: ``-f table|json|csv|value|yaml``, or ``--json``."""
-
+class _Printing(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
@@ -34,3 +32,11 @@ class Lister(Command, lister.Lister):
             help="The same as -f json.",
         )
         return parser
+
+
+class Lister(_Printing, lister.Lister):
+    """A command that prints a list: ``-f table|json|csv|value|yaml``, or ``--json``."""
+
+
+class ShowOne(_Printing, show.ShowOne):
+    """A command that prints one thing: ``-f table|json|value|yaml|shell``, or ``--json``."""

@@ -6,7 +6,11 @@ from notifier_kafka import errors
 
 
 class Exit(enum.IntEnum):
-    """What a command's exit code says to the script that ran it."""
+    """What a command's exit code says to the script that ran it.
+
+    USAGE is also for a topic or group that is not there, and UNREACHABLE for what the log
+    refuses at the moment, such as to reset a group that has members.
+    """
 
     OK = 0
     INTERNAL = 1
@@ -27,12 +31,18 @@ class Partial(errors.MessagingException):
     """A command did some of what it was asked for, and not the rest."""
 
 
+class CalledOff(errors.MessagingException):
+    """The person at the terminal said no; it ends like Ctrl-C at the question."""
+
+
 # The first that fits decides, so a class stands before its base.
 _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (UsageError, Exit.USAGE),
     (Partial, Exit.PARTIAL),
+    (CalledOff, Exit.INTERRUPTED),
     (errors.EncodeError, Exit.USAGE),
     (errors.InvalidTarget, Exit.USAGE),
+    (errors.TopicNotFound, Exit.USAGE),
     (errors.DriverNotFound, Exit.CONFIGURATION),
     (errors.DriverLoadFailure, Exit.MISSING_EXTRA),
     (errors.ConfigurationError, Exit.CONFIGURATION),
@@ -41,6 +51,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.TransportUnavailable, Exit.UNREACHABLE),
     (errors.LogUnusable, Exit.UNREACHABLE),
     (errors.ServerListenError, Exit.UNREACHABLE),
+    (errors.GroupBusy, Exit.UNREACHABLE),
     (errors.MessagingException, Exit.INTERNAL),
     (KeyboardInterrupt, Exit.INTERRUPTED),
     (BrokenPipeError, Exit.BROKEN_PIPE),

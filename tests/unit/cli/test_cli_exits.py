@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from notifier_kafka import errors
-from notifier_kafka.cli.exits import Exit, Partial, UsageError, code
+from notifier_kafka.cli.exits import CalledOff, Exit, Partial, UsageError, code
 
 EXPECTED: dict[BaseException, int] = {
     errors.TransportUnavailable("x"): 3,
@@ -14,13 +14,16 @@ EXPECTED: dict[BaseException, int] = {
     errors.OutboxFull("x"): 3,
     errors.MessagingTimeout("x"): 3,
     errors.ServerListenError("x", "y"): 3,
+    errors.GroupBusy("x"): 3,
     Partial("x"): 4,
     errors.ConfigurationError("x"): 5,
     errors.InvalidTransportURL("x", "y"): 5,
     errors.DriverNotFound("x", "y"): 5,
     errors.DriverLoadFailure("x", "y"): 6,
     errors.EncodeError("x"): 2,
+    errors.TopicNotFound("x"): 2,
     UsageError("x"): 2,
+    CalledOff(): 130,
     KeyboardInterrupt(): 130,
     BrokenPipeError(): 141,
     RuntimeError("x"): 1,

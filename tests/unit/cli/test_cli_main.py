@@ -58,7 +58,7 @@ def test_a_group_of_commands_helps_with_its_own(run: Run) -> None:
     ("argv", "said"),
     [
         (("tpics", "list"), "did you mean topics?"),
-        (("topics",), "say which: topics list"),
+        (("topics",), "say which: topics create, topics delete, topics list, topics purge, topics show"),
         (("--nonsense",), "unknown option --nonsense"),
         (("send",), "send: the following arguments are required: PAYLOAD"),
         (("send", "--topic"), "expected one argument"),

@@ -1,30 +1,52 @@
-"""``python -m benchmarks publish listen``: this project beside bare loops, over SQLite."""
+"""``python -m benchmarks``: this project beside bare loops that do the same work in the same run."""
 
 import argparse
 import json
+from typing import NamedTuple
 
-from benchmarks import embedded, measure
+from benchmarks import embedded, kafka, measure
 
-BENCHMARKS = {"publish": embedded.publish, "listen": embedded.listen}
+BENCHMARKS = {
+    "publish": embedded.publish,
+    "listen": embedded.listen,
+    "kafka-publish": kafka.publish,
+    "kafka-listen": kafka.listen,
+}
+
+
+class Size(NamedTuple):
+    """How many notifications each round has, and how many rounds there are."""
+
+    each: int
+    rounds: int
+
+
+FULL = Size(100_000, 5)
+QUICK = Size(20_000, 3)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; default all")
-    parser.add_argument("--count", type=int, default=100_000, help="notifications in a round")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--count", type=int, help=f"notifications in a round; default {FULL.each}")
+    parser.add_argument("--rounds", type=int, help=f"default {FULL.rounds}")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK.rounds} rounds of {QUICK.each}: a first impression"
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(BENCHMARKS)}")
-    results = {
-        name: BENCHMARKS[name](arguments.count, arguments.rounds) for name in arguments.names or BENCHMARKS
-    }
+    usual = QUICK if arguments.quick else FULL
+    size = Size(arguments.count or usual.each, arguments.rounds or usual.rounds)
+    results: dict[str, list[measure.Result]] = {}
+    for name in arguments.names or BENCHMARKS:
+        results |= BENCHMARKS[name](*size)
     if arguments.json:
-        print(json.dumps({name: [r._asdict() for r in found] for name, found in results.items()}, indent=2))
+        print(json.dumps({title: [r._asdict() for r in found] for title, found in results.items()}, indent=2))
         return
-    for name, found in results.items():
-        print(measure.table(f"{name}: {arguments.count:,} notifications of 200 bytes over SQLite", found))
+    for title, found in results.items():
+        print(measure.table(f"{title}: {size.each:,} notifications of 200 bytes", found))
 
 
 if __name__ == "__main__":

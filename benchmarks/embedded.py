@@ -33,7 +33,7 @@ PAYLOAD = {"instance_id": "5f643cfc-664b-4c69-8000-ce2ed7b08216", "state": "acti
 BATCH = 1_000
 
 
-def publish(count: int, rounds: int) -> list[measure.Result]:
+def publish(count: int, rounds: int) -> dict[str, list[measure.Result]]:
     """Publish one by one and in bulk, until all is durable."""
     with tempfile.TemporaryDirectory() as directory:
         contestants = [
@@ -41,10 +41,10 @@ def publish(count: int, rounds: int) -> list[measure.Result]:
             _publishing("one by one", _one_by_one, Path(directory)),
             _bare_publishing(Path(directory)),
         ]
-        return measure.compare(contestants, count, rounds)
+        return {"publish over SQLite": measure.compare(contestants, count, rounds)}
 
 
-def listen(count: int, rounds: int) -> list[measure.Result]:
+def listen(count: int, rounds: int) -> dict[str, list[measure.Result]]:
     """Listen to a backlog, in batches and one by one, until all is committed."""
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "backlog.db"
@@ -58,7 +58,7 @@ def listen(count: int, rounds: int) -> list[measure.Result]:
             measure.Contestant("one by one", lambda n: _listen(log, n, batch=False)),
             measure.Contestant("bare select and decode", lambda n: _bare_listen(bare_log, n)),
         ]
-        return measure.compare(contestants, count, rounds)
+        return {"listen over SQLite": measure.compare(contestants, count, rounds)}
 
 
 def _publishing(name: str, work: Any, directory: Path) -> measure.Contestant:

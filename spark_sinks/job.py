@@ -7,9 +7,10 @@ that changed since the last batch that it holds, so that one that failed catches
 that was interrupted is written the same again.
 """
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Driver, Span
-from notifier_kafka.errors import LogUnusable, MessagingException
+from notifier_kafka.errors import LogUnusable
 from spark_sinks import aggregate, decode, dedupe, durations, partials, plan, rows, source, topics
 from spark_sinks.ledger import Ledger
 from spark_sinks.metrics import Metric
@@ -59,7 +60,7 @@ class Sums:
     batches: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     offsets: dict[str, list[int]] = field(default_factory=dict)
-    failures: dict[str, MessagingException] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -101,8 +102,7 @@ class Job:
             self._start(Plan(self._ledger.last() + 1, part), bounds, sums)
             left -= plan.records(part)
             spans = self._uncounted(spans)
-        for name, sink in self._sinks.items():
-            self._feed(name, sink, sums)
+        self._feed(sums)
         sums.seconds = time.monotonic() - began
         return sums
 
@@ -205,25 +205,38 @@ class Job:
         malformed = decode.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE))
         malformed.coalesce(1).write.mode("overwrite").json(target)
 
-    def _feed(self, name: str, sink: Sink, sums: Sums) -> None:
-        """Bring a sink up to the last batch."""
+    def _feed(self, sums: Sums) -> None:
+        """Bring the sinks up to the last batch; those that are equally far share the work."""
         newest = self._ledger.last()
+        behind: dict[int, list[str]] = {}
+        for name, sink in self._sinks.items():
+            with _failing(name, sums):
+                held = sink.last(self._ledger.job)
+                behind.setdefault(newest - sums.batches if held is None else held, []).append(name)
+        for since, names in behind.items():
+            if since < newest:
+                self._write(names, since, newest, sums)
+
+    def _write(self, names: list[str], since: int, newest: int, sums: Sums) -> None:
+        merged = partials.changed(self._spark, self._ledger, self._metrics, since).persist()
+        found = rows.of_partials(merged, self._metrics).persist()
         try:
-            held = sink.last(self._ledger.job)
-            since = newest - sums.batches if held is None else held
-            if since >= newest:
-                return
-            merged = partials.changed(self._spark, self._ledger, self._metrics, since).persist()
-            try:
-                sums.rows[name] = sink.write(
-                    self._ledger.job, newest, rows.of_partials(merged, self._metrics)
-                )
-            finally:
-                merged.unpersist()
-        except MessagingException as error:
-            sums.failures[name] = error
-        else:
-            LOG.info("batch %d: in %s", newest, name)
+            for name in names:
+                with _failing(name, sums):
+                    sums.rows[name] = self._sinks[name].write(self._ledger.job, newest, found)
+                    LOG.info("batch %d: in %s", newest, name)
+        finally:
+            found.unpersist()
+            merged.unpersist()
+
+
+@contextlib.contextmanager
+def _failing(name: str, sums: Sums) -> Iterator[None]:
+    """Note the failure of a sink, so that the others go on."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - a sink may be anybody's, and Spark's errors are many
+        sums.failures[name] = str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _add(sums: Sums, planned: Plan, noted: Mapping[str, Any]) -> None:

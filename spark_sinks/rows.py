@@ -1,6 +1,7 @@
 """Merged partials to metric rows, which are the same in every sink."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -20,32 +21,53 @@ _KEYS = ("metric", "start", "width", "group")
 
 def of_partials(merged: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
     """Make the rows of merged partials. A metric that nothing was counted for has none."""
-    made = [_figures(merged.where(F.col("metric") == m.name), m) for m in metrics]
-    found = made[0]
-    for other in made[1:]:
-        found = found.unionByName(other)
-    return found.where(F.col("value").isNotNull())
+    # One plan for each sort of kinds, not for each metric: planning is what takes the time.
+    told = merged.where(F.col("metric").isin(*(m.name for m in metrics))).withColumn("told", _told(metrics))
+    kinds = {metric.kind for metric in metrics}
+    made = [make(told.where(F.col("told.kind") == kind)) for kind, make in _SEVERAL.items() if kind in kinds]
+    if single := [kind for kind in _SINGLE if kind in kinds]:
+        made.append(_single(told.where(F.col("told.kind").isin(*single)), single))
+    return functools.reduce(DataFrame.unionByName, made).where(F.col("value").isNotNull())
 
 
-def _figures(mine: DataFrame, metric: Metric) -> DataFrame:
-    several = _SEVERAL.get(metric.kind)
-    if several:
-        return several(mine, metric)
-    return mine.select(*_row(metric, {}, _SINGLE[metric.kind]()))
+def _told(metrics: Sequence[Metric]) -> Column:
+    """Return what was declared of the row's metric."""
+    known: list[Column] = []
+    for metric in metrics:
+        struct = F.struct(
+            F.lit(metric.kind).alias("kind"),
+            F.lit(metric.unit).alias("unit"),
+            _texts(name for name, _ in metric.group_by).alias("names"),
+            F.array(*map(F.lit, metric.percentiles)).alias("percentiles"),
+            _texts([*(f"{bound:g}" for bound in metric.bounds), "+Inf"]).alias("bounds"),
+            F.lit(metric.k).alias("k"),
+        )
+        known += [F.lit(metric.name), struct]
+    return F.create_map(*known)[F.col("metric")]
 
 
-def _row(metric: Metric, names: dict[str, Column], value: Column) -> list[Column]:
-    own = [F.lit(name) for name, _ in metric.group_by]
-    keys = F.concat(F.array(*own).cast("array<string>"), F.array(*map(F.lit, names)).cast("array<string>"))
+def _texts(found: Iterable[str]) -> Column:
+    return F.array(*map(F.lit, found)).cast("array<string>")
+
+
+def _row(names: Mapping[str, Column], value: Column) -> list[Column]:
+    keys = F.concat(F.col("told.names"), _texts(names))
     values = F.concat(F.col("group"), F.array(*names.values()).cast("array<string>"))
     return [
         F.col("metric"),
-        F.lit(metric.unit).alias("unit"),
+        F.col("told.unit").alias("unit"),
         F.timestamp_seconds("start").alias("window_start"),
         F.timestamp_seconds(F.col("start") + F.col("width")).alias("window_end"),
         F.map_from_arrays(keys, values).alias("group"),
         value.cast("double").alias("value"),
     ]
+
+
+def _single(mine: DataFrame, kinds: Sequence[str]) -> DataFrame:
+    value = F.lit(None).cast("double")
+    for kind in kinds:
+        value = F.when(F.col("told.kind") == kind, _SINGLE[kind]().cast("double")).otherwise(value)
+    return mine.select(*_row({}, value))
 
 
 def _share() -> Column:
@@ -77,7 +99,7 @@ _SINGLE: dict[str, Callable[[], Column]] = {
 }
 
 
-def _percentiles(mine: DataFrame, metric: Metric) -> DataFrame:
+def _percentiles(mine: DataFrame) -> DataFrame:
     every = Window.partitionBy(*_KEYS)
     ranked = mine.withColumn("bucket", F.col("item").cast("int"))
     so_far = every.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -88,33 +110,31 @@ def _percentiles(mine: DataFrame, metric: Metric) -> DataFrame:
     ranked = ranked.withColumns(
         {"until": F.sum("count").over(so_far), "all": F.sum("count").over(every), "at": value}
     )
-    wanted = F.array(*(F.lit(each) for each in metric.percentiles))
-    spread = ranked.withColumn("percentile", F.explode(wanted))
+    spread = ranked.withColumn("percentile", F.explode("told.percentiles"))
     rank = F.ceil(F.col("percentile") / 100 * F.col("all"))
     found = spread.where((rank <= F.col("until")) & (rank > F.col("until") - F.col("count")))
-    return found.select(*_row(metric, {"percentile": _spell("percentile")}, F.col("at")))
+    return found.select(*_row({"percentile": _spell("percentile")}, F.col("at")))
 
 
-def _histogram(mine: DataFrame, metric: Metric) -> DataFrame:
-    names = [f"{bound:g}" for bound in metric.bounds]
-    spread = mine.select("*", F.posexplode(F.array(*map(F.lit, [*names, "+Inf"]))).alias("place", "le"))
+def _histogram(mine: DataFrame) -> DataFrame:
+    spread = mine.select("*", F.posexplode("told.bounds").alias("place", "le"))
     within = F.when(F.col("item").cast("int") <= F.col("place"), F.col("count")).otherwise(0)
-    counted = spread.groupBy(*_KEYS, "le").agg(F.sum(within).alias("count"))
-    return counted.select(*_row(metric, {"le": F.col("le")}, F.col("count")))
+    counted = spread.groupBy(*_KEYS, "told", "le").agg(F.sum(within).alias("count"))
+    return counted.select(*_row({"le": F.col("le")}, F.col("count")))
 
 
-def _top(mine: DataFrame, metric: Metric) -> DataFrame:
+def _top(mine: DataFrame) -> DataFrame:
     order = Window.partitionBy(*_KEYS).orderBy(F.desc("count"), "item")
-    first = mine.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= metric.k)
+    first = mine.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= F.col("told.k"))
     names = {"rank": F.col("rank").cast("string"), "value": F.col("item")}
-    return first.select(*_row(metric, names, F.col("count")))
+    return first.select(*_row(names, F.col("count")))
 
 
 def _spell(name: str) -> Column:
     return F.regexp_replace(F.col(name).cast("string"), r"\.0$", "")
 
 
-_SEVERAL: dict[str, Callable[[DataFrame, Metric], DataFrame]] = {
+_SEVERAL: dict[str, Callable[[DataFrame], DataFrame]] = {
     "percentiles": _percentiles,
     "histogram": _histogram,
     "top": _top,

@@ -76,7 +76,8 @@ NOTIFICATION_OPTS = [
         "retry",
         default=-1,
         min=-1,
-        help="How often a notification is sent again after an error that may pass: 0 never, -1 for ever.",
+        help="How often a notification is sent again after an error that may pass: 0 never, -1 for "
+        "ever, which outlasts any timeout of a driver's ([drivers_kafka] delivery_timeout).",
     ),
     cfg.StrOpt(
         "key",

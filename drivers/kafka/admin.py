@@ -1,5 +1,7 @@
 """Administration in the words of the contract, over either client library."""
 
+import contextlib
+import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 
@@ -9,11 +11,12 @@ from notifier_kafka.errors import (
     ConfigurationError,
     GroupBusy,
     TopicNotFound,
+    TransportUnavailable,
 )
 
 from . import errors, naming, reading
 from .clients import client
-from .properties import BATCH_OVERHEAD
+from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
 
 USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being told
 
@@ -40,16 +43,25 @@ class KafkaAdmin:
             raise ConfigurationError(f"topic {name}: 0 partitions: a topic has at least one")
         self._connected().create(name, count, options.topic_replication, wanted)
 
-    def ensure_topic(self, name: str) -> None:
-        """Create a topic unless it is there."""
-        admin = self._connected()
+    def ensure_topic(self, name: str) -> int:
+        """Create a topic unless it is there; return how many partitions it has."""
         try:
-            admin.partitions(name)
+            return len(self._connected().partitions(name))
         except TopicNotFound:
-            try:
+            with contextlib.suppress(errors.TopicExists):  # another one made it meanwhile
                 self.create_topic(name)
-            except errors.TopicExists:
-                return
+        return self._count(name)
+
+    def _count(self, name: str) -> int:
+        """Count the partitions of a topic just made, which not every broker knows at once."""
+        deadline = time.monotonic() + REQUEST_TIMEOUT
+        while True:
+            try:
+                return len(self._connected().partitions(name))
+            except TopicNotFound as error:
+                if time.monotonic() > deadline:
+                    raise TransportUnavailable(f"topic {name} was made and is not seen: {error}") from error
+                time.sleep(reading.PAUSE)
 
     def list_topics(self) -> list[str]:
         # Kafka keeps its own books in topics that begin with two underscores.

@@ -21,7 +21,7 @@ from notifier_kafka.driver import (
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 from notifier_kafka.url import TransportURL
 
-from . import naming, options, properties, reading
+from . import naming, options, partitioning, properties, reading
 from .admin import KafkaAdmin
 from .clients import client, loading
 from .publisher import TopicGate, abandon
@@ -56,6 +56,10 @@ class KafkaDriver(Driver):
     def _client(self) -> client.Client:
         return loading.load(self._settings.client)(properties.common(self.url, self._settings))
 
+    @functools.cached_property
+    def _topics(self) -> partitioning.Topics:
+        return partitioning.Topics(self.admin().ensure_topic, partitioning.load(self._settings.partitioner))
+
     @property
     def virtual_host(self) -> str | None:
         return self.url.virtual_host
@@ -66,20 +70,19 @@ class KafkaDriver(Driver):
 
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher:
         given = properties.publishing(self._settings, limits.retry)
-        ensure = self.admin().ensure_topic
 
-        def make(report: OnFailure) -> Publisher:
-            return self._client.publisher(given, report, limits, ensure)
+        def make(report: OnFailure, restore: client.Restore) -> Publisher:
+            return self._client.publisher(given, report, limits, restore)
 
         self._refuse_closed()
-        gate = TopicGate(make, ensure, on_failure, limits, self._settings.max_request_size)
+        gate = TopicGate(make, self._topics, on_failure, limits, self._settings.max_request_size)
         self._lent.add(gate)
         return gate
 
     def transaction(self) -> KafkaTransaction:
         self._refuse_closed()
         largest = self._settings.max_request_size
-        return KafkaTransaction(self._transactors, self.admin().ensure_topic, self._ends, largest)
+        return KafkaTransaction(self._transactors, self._topics, self._ends, largest)
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
         for topic in topics:

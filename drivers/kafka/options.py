@@ -44,6 +44,14 @@ PUBLISH_OPTS = [
         default=True,
         help="Let the broker drop what a retry sends twice. Needs acks = all.",
     ),
+    cfg.StrOpt(
+        "partitioner",
+        default="murmur2",
+        help="What chooses the partition of a record: murmur2, which gives a key the same one as "
+        "Java's producers do, or a function (key, partitions) -> number that a distribution names "
+        "in notifier_kafka.partitioners. How many partitions there are is asked with the first "
+        "record for a topic, and when the driver makes it again.",
+    ),
     cfg.FloatOpt(
         "linger",
         default=0.0,
@@ -75,13 +83,14 @@ PUBLISH_OPTS = [
     cfg.IntOpt(
         "retries",
         min=0,
-        help="How often the client sends a batch again. Not set: as long as delivery_timeout lasts.",
+        help="How often the client sends a batch again. Not set: as long as delivery_timeout allows.",
     ),
     cfg.FloatOpt(
         "delivery_timeout",
         default=120.0,
         min=0,
-        help="Seconds after which a record that no broker took is reported as failed.",
+        help="Seconds after which a record that no broker took is reported as failed, unless "
+        "[notifications] retry is -1: then it is kept and sent when the brokers are back.",
     ),
     cfg.IntOpt(
         "max_request_size",

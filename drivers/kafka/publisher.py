@@ -18,6 +18,7 @@ from notifier_kafka.driver import Limits, OnFailure, OnSettled, Publisher, Recei
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 
 from . import errors, naming
+from .partitioning import Topics
 
 LOG = logging.getLogger(__name__)
 
@@ -25,10 +26,9 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 ROOM_CHECK = 0.01
 
-Ensure = Callable[[str], None]
-"""Makes sure that a topic exists. Blocks."""
+Make = Callable[[OnFailure, Callable[[str], None]], Publisher]
 
-Make = Callable[[OnFailure], Publisher]
+
 _Waiting = tuple[Record, OnSettled | None]
 
 
@@ -36,15 +36,15 @@ class TopicGate:
     """A ``Publisher`` before a client's own."""
 
     def __init__(
-        self, make: Make, ensure: Ensure, on_failure: OnFailure, limits: Limits, largest: int
+        self, make: Make, topics: Topics, on_failure: OnFailure, limits: Limits, largest: int
     ) -> None:
         self._make = make
-        self._ensure = ensure
+        self._ensure, self._place = topics
         self._on_failure = on_failure
         self._limits = limits
         self._largest = largest
         self._closed = False
-        self._publisher: Publisher | None = make(self._report)
+        self._publisher: Publisher | None = make(self._report, self._restore)
         self._start_empty()
         _GATES.add(self)
 
@@ -58,11 +58,12 @@ class TopicGate:
             )
         if on_settled is not None:
             on_settled = partial(self._pass_on, topic, on_settled)
-        if topic in self._known and (publisher := self._publisher) is not None:
+        count = self._known.get(topic)
+        if count is not None and (publisher := self._publisher) is not None:
             try:
-                publisher.offer(record, on_settled)
+                publisher.offer(self._place(record, count), on_settled)
             except errors.TopicGone:
-                self._known.discard(topic)
+                self._known.pop(topic, None)
             else:
                 return
         self._hold(record, on_settled, size)
@@ -97,7 +98,7 @@ class TopicGate:
     def _start_empty(self) -> None:
         self._lock = threading.RLock()
         self._moved = threading.Condition(self._lock)
-        self._known: set[str] = set()
+        self._known: dict[str, int] = {}
         self._waiting: dict[str, deque[_Waiting]] = {}
         self._held = self._bytes = 0
         self._opener: threading.Thread | None = None
@@ -115,9 +116,9 @@ class TopicGate:
             if self._closed:
                 raise DeliveryFailed("the publisher is closed: publish before closing it")
             if self._publisher is None:
-                self._publisher = self._make(self._report)
-            if record.topic in self._known:
-                self._publisher.offer(record, on_settled)
+                self._publisher = self._make(self._report, self._restore)
+            if (count := self._known.get(record.topic)) is not None:
+                self._publisher.offer(self._place(record, count), on_settled)
                 return
             if self._held >= self._limits.records or self._bytes + size > self._limits.bytes:
                 raise OutboxFull(f"{self._held} records wait for their topics already: Kafka is away")
@@ -136,18 +137,18 @@ class TopicGate:
                 if self._closed or topic is None:
                     self._opener = None
                     return
-            refusal = self._ensured(topic)
-            if refusal is None:
-                self._release(topic)
+            found = self._ensured(topic)
+            if isinstance(found, int):
+                self._release(topic, found)
             elif not self._closed:
-                self._give_up(topic, errors.for_record(refusal))
+                self._give_up(topic, errors.for_record(found))
 
-    def _ensured(self, topic: str) -> MessagingException | None:
-        """Try as often as the limits say; return why it is in vain."""
+    def _ensured(self, topic: str) -> int | MessagingException:
+        """Try as often as the limits say; return the number of partitions, or why it is in vain."""
         pause, tries = FIRST_PAUSE, 0
         while True:
             try:
-                self._ensure(topic)
+                count = self._ensure(topic)
             except MessagingException as error:
                 if self._closed or not errors.for_record(error).retriable or tries == self._limits.retry:
                     return error
@@ -156,25 +157,25 @@ class TopicGate:
             else:
                 if tries:
                     LOG.warning("Publishing to topic %s goes on", topic)
-                return None
+                return count
             tries += 1
             with self._lock:
                 self._moved.wait_for(lambda: self._closed, pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _release(self, topic: str) -> None:
+    def _release(self, topic: str, count: int) -> None:
         """Hand over what waits for a topic; what is offered meanwhile queues up behind."""
         while not self._closed:
             with self._lock:
                 if not self._waiting[topic]:
                     del self._waiting[topic]
-                    self._known.add(topic)
+                    self._known[topic] = count
                     return
                 record, on_settled = self._waiting[topic][0]
                 refused: DeliveryFailed | None = None
                 try:
                     if self._publisher is not None:
-                        self._publisher.offer(record, on_settled)
+                        self._publisher.offer(self._place(record, count), on_settled)
                 except DeliveryFailed as error:
                     refused = error
                 # A client may take a while to see a topic that was made again.
@@ -214,12 +215,18 @@ class TopicGate:
 
     def _report(self, record: Record, error: MessagingException) -> None:
         # A topic that was deleted is made again for those who publish next.
-        self._known.discard(record.topic)
+        self._known.pop(record.topic, None)
         self._on_failure(record, error)
+
+    def _restore(self, topic: str) -> None:
+        # It may have another number of partitions than it had.
+        count = self._ensure(topic)
+        if topic in self._known:
+            self._known[topic] = count
 
     def _pass_on(self, topic: str, on_settled: OnSettled, outcome: Receipt | MessagingException) -> None:
         if isinstance(outcome, MessagingException):
-            self._known.discard(topic)
+            self._known.pop(topic, None)
         on_settled(outcome)
 
 

@@ -14,6 +14,7 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 from . import naming
 from .clients import client
+from .partitioning import Topics
 
 SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
 LOOK = 0.005
@@ -60,11 +61,9 @@ class Transactors:
 class KafkaTransaction:
     """A ``Transaction``."""
 
-    def __init__(
-        self, transactors: Transactors, ensure: Callable[[str], None], ends: Ends, largest: int
-    ) -> None:
+    def __init__(self, transactors: Transactors, topics: Topics, ends: Ends, largest: int) -> None:
         self._transactors = transactors
-        self._ensure = ensure
+        self._topics = topics
         self._ends = ends
         self._largest = largest
         self._records: list[Record] = []
@@ -91,9 +90,11 @@ class KafkaTransaction:
         if not self._records:
             return []
         try:
-            for topic in {record.topic for record in self._records}:
-                self._ensure(topic)
-            receipts = self._transactors.publish(self._records, timeout)
+            counts = {
+                topic: self._topics.ensure(topic) for topic in {record.topic for record in self._records}
+            }
+            placed = [self._topics.place(record, counts[record.topic]) for record in self._records]
+            receipts = self._transactors.publish(placed, timeout)
         except DeliveryFailed:
             raise
         except MessagingException as error:

@@ -31,6 +31,12 @@ Restore = Callable[[str], None]
 """Makes a topic again that seems to have gone while it was published to. Blocks."""
 
 
+class Placed(Record):
+    """A record whose partition is chosen already; any other gets the one that its key has in Java."""
+
+    number: int
+
+
 class Replicas(NamedTuple):
     """Where a partition is kept; ``leader`` is -1 while there is none."""
 

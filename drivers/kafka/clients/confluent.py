@@ -22,8 +22,9 @@ from .confluent_transactor import Transactor
 LOG = logging.getLogger(__name__)
 
 SERVE = 0.2  # seconds between looks whether a publisher was closed
+UNPLACED = -1  # librdkafka chooses
 GRACE = 2.0  # seconds that close gives what is on the wire
-FOREVER = {"delivery.timeout.ms": "0", "retries": "2147483647"}
+FOREVER = {"delivery.timeout.ms": "0"}
 GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
 TIMEOUT_MS = str(round(properties.REQUEST_TIMEOUT * 1000))
 PUBLISHING: dict[str, Any] = {
@@ -99,8 +100,9 @@ class Publisher:
         # A report brings no headers back, and a failed record has to be whole: so each goes with
         # a callable that holds it, and a bound method is the cheapest one to make.
         report = MethodType(self._report, record) if on_settled is None else MethodType(_settle, on_settled)
+        place = record.number if isinstance(record, client.Placed) else UNPLACED
         try:
-            self._producer.produce(topic, value, key, on_delivery=report, headers=list(headers))
+            self._producer.produce(topic, value, key, place, on_delivery=report, headers=list(headers))
         except BufferError:
             raise OutboxFull(f"{len(self._producer)} records wait already: Kafka is slow or away") from None
         except KafkaException as error:

@@ -11,6 +11,7 @@ from notifier_kafka.driver import Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 from .. import properties
+from .client import Placed
 from .confluent_link import Link, attempt, made, translate
 
 
@@ -63,9 +64,10 @@ class Transactor:
                 outcomes[number] = Receipt(Partition(message.topic(), message.partition()), message.offset())
 
         topic, value, key, headers = record
+        place = record.number if isinstance(record, Placed) else -1
         while True:
             try:
-                self._producer.produce(topic, value, key, on_delivery=report, headers=list(headers))
+                self._producer.produce(topic, value, key, place, on_delivery=report, headers=list(headers))
             except BufferError:
                 if time.monotonic() > deadline:
                     raise DeliveryFailed("no room for the records of the transaction") from None

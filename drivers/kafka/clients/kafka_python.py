@@ -129,9 +129,11 @@ class Sender:
     def _send(self, producer: Any, record: Record) -> Any:
         """Return a future, or the error that there is none for. Waits while metadata is missing."""
         topic, value, key, headers = record
+        given = NOTHING if value is None else value
+        place = record.number if isinstance(record, client.Placed) else None
         while True:
             try:
-                return producer.send(topic, NOTHING if value is None else value, key, headers=list(headers))
+                return producer.send(topic, given, key, headers=list(headers), partition=place)
             except kafka_errors.KafkaTimeoutError as error:
                 # Nothing may overtake it, so it is waited for here.
                 self._silence(topic)

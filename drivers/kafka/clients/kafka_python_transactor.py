@@ -13,6 +13,7 @@ from notifier_kafka.driver import Partition, Receipt, Record
 from notifier_kafka.errors import MessagingException, TransportUnavailable
 
 from .. import properties
+from .client import Placed
 from .kafka_python_link import CONNECT_MS, NOTHING, Tombstones, attempt, connect, discard, translate
 
 
@@ -48,8 +49,10 @@ class Transactor:
     def _send(self, record: Record) -> Any:
         topic, value, key, headers = record
         given = NOTHING if value is None else value
+        place = record.number if isinstance(record, Placed) else None
         return attempt(
-            f"topic {topic}", lambda: self._producer.send(topic, given, key, headers=list(headers))
+            f"topic {topic}",
+            lambda: self._producer.send(topic, given, key, headers=list(headers), partition=place),
         )
 
     def _abort(self) -> None:

@@ -102,8 +102,24 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]
         made.init_future.add_errback(self._note)
         return made
 
+    async def _build_transport(self, *args: Any, **kwargs: Any) -> Any:
+        """Let the last answer be heard: the library drops what comes together with the end.
+
+        A broker that refuses a login says why and hangs up in one breath.
+        """
+        transport = await super()._build_transport(*args, **kwargs)
+        receive = transport._sock_recv  # noqa: SLF001
+
+        def received() -> tuple[bytes, BaseException | None]:
+            data, error = receive()
+            return data, None if data else error  # which comes again with the next look
+
+        transport._sock_recv = received  # noqa: SLF001
+        return transport
+
     def _note(self, error: BaseException) -> None:
-        if isinstance(error, kafka_errors.BrokerResponseError):
+        # The try that our own timeout ends is no answer, and must not hide the one before.
+        if isinstance(error, kafka_errors.BrokerResponseError) and not error.retriable:
             self.refusal = error
 
 

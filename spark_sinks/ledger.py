@@ -30,10 +30,11 @@ class Ledger:
         self.job = ""
 
     @contextmanager
-    def locked(self, identity: Mapping[str, Any]) -> Iterator[None]:
+    def locked(self, identity: Mapping[str, Any], metrics: Mapping[str, str]) -> Iterator[None]:
         """Hold the directory for this process; make it, or check that it is of this job.
 
-        Raises ``ConfigurationError`` when it is not, or when another process holds it.
+        ``metrics`` are their names with what they mean. Raises ``ConfigurationError`` when
+        the directory is of another job, or when another process holds it.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -48,6 +49,7 @@ class Ledger:
                     f"checkpoint_dir {self.directory}: another process is running this job"
                 ) from None
             self._identify(identity)
+            self._check_metrics(metrics)
             yield
 
     def last(self) -> int:
@@ -104,6 +106,18 @@ class Ledger:
                     f"checkpoint_dir {self.directory} is of another job: its {name} is "
                     f"{_brief(found.get(name))}, not {_brief(value)}"
                 )
+
+    def _check_metrics(self, metrics: Mapping[str, str]) -> None:
+        path = self.directory / "metrics.json"
+        known = _load(path) if path.exists() else {}
+        for name, meaning in metrics.items():
+            if known.get(name, meaning) != meaning:
+                raise ConfigurationError(
+                    f"metric {name!r} means something else than what {self.directory} has counted by that "
+                    "name: give it another name, or count anew with another checkpoint_dir"
+                )
+        if not metrics.keys() <= known.keys():
+            _save(path, {**known, **metrics})
 
     def _path(self, kind: str, batch: int) -> Path:
         return self.directory / kind / f"{batch:08}.json"

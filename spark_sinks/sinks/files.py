@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks import rows
+from spark_sinks.settings import OWN
 
 MARKS = "_batches"
 
@@ -101,8 +102,8 @@ def read(spark: SparkSession, directory: Path) -> DataFrame:
 
 
 def _strangers(directory: Path) -> list[str]:
-    # What a first batch left when it was interrupted is ours.
-    return sorted(name for name in os.listdir(directory) if not name.startswith(("batch=", MARKS)))
+    # What a first batch left when it was interrupted is ours, and so is the job's checkpoint.
+    return sorted(name for name in os.listdir(directory) if not name.startswith(("batch=", MARKS, OWN)))
 
 
 def _save(path: Path, value: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from notifier_kafka import transport
 from notifier_kafka.driver import Delivery, Driver, Limits, Record
-from spark_sinks import decode, job, ledger, metrics
+from spark_sinks import decode, job, ledger, metrics, settings
 from spark_sinks.metrics import Metric
 from spark_sinks.sinks import files, sink
 
@@ -59,7 +59,7 @@ class Rig:
     ) -> job.Sums:
         sinks = {output: sink.load(output, conf()) for output in outputs}
         made = job.Job(spark, self.driver, self.ledger, self.metrics, sinks)
-        with self.ledger.locked(IDENTITY):
+        with self.ledger.locked(IDENTITY, settings.digests(self.metrics)):
             return made.run(topics, bounds)
 
     def deliveries(self) -> Iterator[Delivery]:

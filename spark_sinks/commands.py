@@ -1,0 +1,150 @@
+"""``notifier-kafka aggregate`` and ``notifier-kafka metrics show``."""
+
+import argparse
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+from notifier_kafka import options as framework
+from notifier_kafka.cli import arguments, text
+from notifier_kafka.cli.command import Command, Lister
+from notifier_kafka.cli.exits import Exit, Partial, UsageError
+from notifier_kafka.driver import Driver
+from spark_sinks import metrics, plan, settings, topics
+from spark_sinks.settings import Settings
+
+COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
+
+
+class Aggregate(Command):
+    """Make metrics of what the topics hold, each notification counted once.
+
+    A run goes on from where the one before ended; one that was interrupted is done again.
+    SIGTERM ends it after the batch at hand.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add("--metrics", metavar="FILE", help="The file that declares the metrics; a default set without it.")
+        add("--input", metavar="URL", help="Where notifications are, when not at the transport URL.")
+        add(
+            "--topic",
+            action="append",
+            metavar="T",
+            help="What to read, or a pattern such as 'a.*'; repeatable.",
+        )
+        add("--window", metavar="W", help="The width of a window: 30s, 1m, 1h.")
+        add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go; repeatable.")
+        add("--checkpoint-dir", metavar="DIR", help="Where it is kept what is counted.")
+        add("--since", type=arguments.start, metavar="WHEN", help="Count what was recorded from then on.")
+        add("--until", type=arguments.start, metavar="WHEN", help="Count what was recorded before.")
+        add("--max-records", type=arguments.positive, metavar="N", help="End after N records.")
+        add("--every", type=metrics.parse_width, metavar="W", help="Run again and again, such as every 60s.")
+        add(
+            "--allow-loss",
+            action="store_true",
+            help="Go on when records were deleted before they were counted.",
+        )
+        add("--dry-run", action="store_true", help="Say what would be read, and read nothing.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        conf = self.program.configuration()
+        chosen = settings.read(
+            conf,
+            metrics_file=parsed_args.metrics,
+            window=parsed_args.window,
+            output=parsed_args.output,
+            checkpoint_dir=parsed_args.checkpoint_dir,
+        )
+        with self.program.transport(parsed_args.input) as transport:
+            wanted = parsed_args.topic or framework.notifications(conf).topics
+            if parsed_args.dry_run:
+                return _say_what(transport.driver, wanted)
+            return _run(transport.driver, chosen, wanted, parsed_args)
+
+
+def _say_what(driver: Driver, wanted: Sequence[str]) -> int:
+    spans = driver.spans(topics.existing(driver, wanted))
+    for span in spans:
+        text.note(f"{span.partition.topic}[{span.partition.number}]: offsets {span.start} to {span.stop}")
+    text.note(f"{plan.records(spans)} records in {len(spans)} partitions")
+    return Exit.OK
+
+
+class _Stop:
+    """Turns SIGTERM and Ctrl-C into a wish, which is looked at between batches."""
+
+    def __init__(self) -> None:
+        self._wished = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._wish)
+
+    def __call__(self) -> bool:
+        return self._wished.is_set()
+
+    def wait(self, seconds: float) -> None:
+        self._wished.wait(seconds)
+
+    def _wish(self, number: int, _frame: FrameType | None) -> None:
+        self._wished.set()
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
+    # Here, because PySpark takes a second to import and may not be installed.
+    from spark_sinks import running
+
+    with running.opened(driver, chosen) as made:
+        # After Spark's own handler for Ctrl-C.
+        stop = _Stop()
+        bounds = running.bounds(chosen, args)
+        while True:
+            began = time.monotonic()
+            sums = made.run(wanted, bounds, stop)
+            for line in running.lines(sums):
+                text.note(line)
+            if sums.failures and not args.every:
+                name, reason = next(iter(sums.failures.items()))
+                raise Partial(f"{name}: {reason}; the other outputs have everything, run again for this one")
+            if stop() or not args.every:
+                return Exit.OK
+            stop.wait(max(0.0, began + args.every - time.monotonic()))
+
+
+class ShowMetrics(Lister):
+    """Show metric rows that a parquet or jdbc output holds."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add(
+            "output",
+            nargs="?",
+            metavar="KIND:PLACE",
+            help="parquet:DIR or jdbc:sqlite:FILE; the configured one.",
+        )
+        add("--metric", metavar="PATTERN", default="*", help="Only these, with * and ?.")
+        add("--since", type=arguments.start, metavar="WHEN", help="Only windows that end after.")
+        add("--until", type=arguments.start, metavar="WHEN", help="Only windows that begin before.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        from spark_sinks import shown
+
+        outputs = settings.read(self.program.configuration()).outputs
+        output = parsed_args.output or next((o for o in outputs if o.startswith(("parquet:", "jdbc:"))), None)
+        if output is None:
+            raise UsageError("metrics show: name an output, such as parquet:/var/lib/metrics")
+        found = shown.read(output, parsed_args.metric, parsed_args.since, parsed_args.until)
+        return COLUMNS, _visible(found)
+
+
+def _visible(found: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    for metric, start, end, group, value, unit in found:
+        yield metric, start, end, text.visible(group), value, text.visible(unit)

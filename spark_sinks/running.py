@@ -1,0 +1,70 @@
+"""A job with everything that it needs: its ledger held, its Spark started, its sinks opened."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+
+from notifier_kafka.driver import Driver
+from spark_sinks import decode, job, ledger, session, source
+from spark_sinks.settings import Settings, digests
+from spark_sinks.sinks import sink
+
+
+@contextlib.contextmanager
+def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
+    """Open a job; what can be refused without Spark is refused before it starts."""
+    conf = driver.url.conf
+    source.load(driver.url)
+    kept = ledger.Ledger(chosen.checkpoint)
+    sinks = {output: sink.load(output, conf) for output in chosen.outputs}
+    with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
+        for each in sinks.values():
+            each.last(kept.job)
+        group = chosen.group
+        spark = session.start(
+            session.Settings(
+                group.master,
+                group.memory,
+                group.shuffle_partitions,
+                jars=(),
+                java=group.java,
+                extra=group.spark_properties,
+            )
+        )
+        try:
+            yield job.Job(spark, driver, kept, chosen.metrics, sinks)
+        finally:
+            spark.stop()
+
+
+def bounds(chosen: Settings, args: argparse.Namespace) -> job.Bounds:
+    """Make the bounds of a run of options and arguments."""
+    group = chosen.group
+    since = args.since if isinstance(args.since, float) else None
+    return job.Bounds(
+        since=0.0 if args.since == "earliest" else since,
+        until=args.until if isinstance(args.until, float) else None,
+        start="latest" if args.since == "latest" else group.start,
+        records=args.max_records,
+        batch_records=group.batch_records,
+        horizon=group.deduplicate,
+        clock=decode.Clock(group.clock_behind, group.clock_ahead),
+        allow_loss=args.allow_loss,
+    )
+
+
+def lines(sums: job.Sums) -> Iterator[str]:
+    """Say what a run did."""
+    for partition, (start, stop) in sorted(sums.offsets.items()):
+        yield f"{partition}: offsets {start} to {stop}"
+    yield (
+        f"{sums.read} read in {sums.batches} batches: {sums.decoded} counted, {sums.malformed} malformed, "
+        f"{sums.duplicate} duplicate; {sums.late} late, {sums.misdated} with the time of their record"
+    )
+    if sums.lost:
+        yield f"{sums.lost} records were deleted before they were counted"
+    for name, rows in sums.rows.items():
+        yield f"{name}: {rows} metric rows"
+    for name, reason in sums.failures.items():
+        yield f"{name} failed: {reason}"
+    yield f"{sums.seconds:.1f} seconds"

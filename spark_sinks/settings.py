@@ -1,0 +1,60 @@
+"""From options and arguments to a job: everything that can be refused before Spark starts."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+from oslo_config import cfg
+
+from notifier_kafka import options as framework
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks import metrics, metrics_file, options
+from spark_sinks.metrics import Metric
+
+CONSOLE = "console:"
+OWN = "_job"
+"""The checkpoint within an output."""
+
+_DIRECTORIES = ("parquet", "csv", "json")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a job is made of, without what only Spark can check."""
+
+    metrics: tuple[Metric, ...]
+    outputs: tuple[str, ...]
+    checkpoint: Path
+    group: SimpleNamespace
+
+
+def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
+    """Read ``[spark_sinks]``, with what was given on the command line in its place."""
+    group = framework.read_group(conf, options.GROUP, options.OPTS)
+    for name, value in given.items():
+        if value is not None:
+            setattr(group, name, value)
+    try:
+        window = metrics.parse_width(group.window)
+    except ValueError as error:
+        raise ConfigurationError(f"[spark_sinks] window: {error}") from None
+    found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
+    outputs = tuple(group.output or [CONSOLE])
+    return Settings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
+
+
+def digests(wanted: Sequence[Metric]) -> dict[str, str]:
+    """Return what tells whether a metric of a name is still the same."""
+    return {metric.name: hashlib.sha256(repr(metric).encode()).hexdigest()[:16] for metric in wanted}
+
+
+def _checkpoint(named: str | None, outputs: Sequence[str]) -> Path:
+    if named:
+        return Path(named).absolute()
+    for output in outputs:
+        kind, _, place = output.partition(":")
+        if kind in _DIRECTORIES and place:
+            return Path(place).absolute() / OWN
+    return framework.data_directory() / "aggregate"

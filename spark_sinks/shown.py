@@ -1,0 +1,73 @@
+"""Metric rows of an output, read without Spark."""
+
+import contextlib
+import datetime
+import fnmatch
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pyarrow import parquet
+
+from notifier_kafka.driver import Start
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.sinks import files
+
+Row = tuple[str, str, str, str, float, str]
+"""Metric, begin and end of the window in UTC, the group as JSON, value, unit."""
+
+
+def read(output: str, pattern: str, since: Start | None, until: Start | None) -> list[Row]:
+    """Return the rows whose metric is like a pattern and whose window overlaps a time."""
+    kind, _, place = output.partition(":")
+    if kind == "parquet":
+        found: Iterable[Row] = _parquet(Path(place))
+    elif kind == "jdbc" and place.startswith("sqlite:"):
+        found = _sqlite(place.removeprefix("sqlite:"))
+    else:
+        raise ConfigurationError(f"output {output!r}: parquet:DIR and jdbc:sqlite:FILE can be shown")
+    after, before = (_iso(at) if isinstance(at, float) else None for at in (since, until))
+    return sorted(
+        row
+        for row in found
+        if fnmatch.fnmatchcase(row[0], pattern)
+        and (after is None or row[2] > after)
+        and (before is None or row[1] < before)
+    )
+
+
+def _parquet(directory: Path) -> Iterator[Row]:
+    seen: set[tuple[str, str, str]] = set()
+    # The latest first: it has all rows of the metrics and windows that it has any of.
+    for batch in sorted(files.marks(directory), reverse=True):
+        mine: set[tuple[str, str, str]] = set()
+        for path in sorted((directory / f"batch={batch:08}").glob("*.parquet")):
+            for row in parquet.ParquetFile(path).read().to_pylist():
+                unit = (
+                    row["metric"],
+                    _iso(row["window_start"].timestamp()),
+                    _iso(row["window_end"].timestamp()),
+                )
+                if unit not in seen:
+                    mine.add(unit)
+                    yield *unit, _group(row["group"]), row["value"], row["unit"]
+        seen |= mine
+
+
+def _sqlite(file: str) -> Iterator[Row]:
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+            columns = 'metric, window_start, window_end, "group", value, unit'
+            yield from connection.execute(f"SELECT {columns} FROM metric_rows")  # noqa: S608 - no input
+    except sqlite3.Error as error:
+        raise ConfigurationError(f"output {file}: {error}") from error
+
+
+def _group(pairs: list[tuple[str, Any]]) -> str:
+    return json.dumps(dict(pairs), sort_keys=True)
+
+
+def _iso(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -16,6 +16,7 @@ from notifier_kafka.errors import (
 
 from . import errors, naming, reading
 from .clients import client
+from .errors import AccessDenied
 from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
 
 USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being told
@@ -87,10 +88,13 @@ class KafkaAdmin:
 
     def describe_group(self, name: str) -> GroupDescription:
         admin = self._connected()
+        # The members first: they are asked for until the group's coordinator is found, and
+        # librdkafka crashes when it asks for positions before that (its issue 5040).
+        members = self._members(admin, name)
         positions = admin.positions(name)
         ends = reading.ends(admin, positions)
         lag = {partition: max(0, ends[partition] - positions[partition]) for partition in ends}
-        return GroupDescription(name, self._members(admin, name), positions, lag)
+        return GroupDescription(name, members, positions, lag)
 
     def reset_group(self, name: str, positions: Positions) -> None:
         admin = self._connected()
@@ -103,10 +107,17 @@ class KafkaAdmin:
             raise GroupBusy(f"group {name} has live members: stop them first: {refused}") from refused
 
     def _members(self, admin: client.Admin, group: str) -> dict[str, frozenset[Partition]]:
-        try:
-            return admin.members(group)
-        except TopicNotFound:  # what the brokers say of a group that nobody joined yet
-            return {}
+        """Ask who is in a group; a fresh broker does not know at once who looks after it."""
+        deadline = time.monotonic() + REQUEST_TIMEOUT
+        while True:
+            try:
+                return admin.members(group)
+            except TopicNotFound:  # what the brokers say of a group that nobody joined yet
+                return {}
+            except TransportUnavailable as error:
+                if isinstance(error, AccessDenied) or time.monotonic() > deadline:
+                    raise
+                time.sleep(reading.PAUSE)
 
     def _known(self, topic: str) -> client.Admin:
         complaint = naming.complaint(topic)

@@ -43,8 +43,7 @@ class Layout:
         clients = [port + n for n in range(nodes)] if port else _free(nodes)
         others = _free(2 * nodes, clients)
         ports = list(map(Ports, clients, others[:nodes], others[nodes:]))
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        return cls(cluster_id, ports, security, new_passwords(), dict(properties))
+        return cls(_cluster_id(), ports, security, new_passwords(), dict(properties))
 
     @classmethod
     def load(cls, directory: Path) -> "Layout | None":
@@ -94,3 +93,10 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def _cluster_id() -> str:
+    """Draw an id as Kafka spells one, but none that its tools would take for an option."""
+    while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return drawn

@@ -8,8 +8,9 @@ Configured by one JSON text whose property names are those of Apache Kafka's Jav
 ``bootstrap.servers`` may also be a transport URL, such as ``sqlite:///queue.db``.
 """
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, Self
 
 from oslo_config import cfg
@@ -20,23 +21,22 @@ from notifier_kafka.errors import CommitRefused, ConfigurationError, DeliveryFai
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.url import TransportURL
 
-SLICE = 0.05  # seconds that one topic is waited for when there are several
+SLICE = 0.02  # seconds that one topic is waited for when there are several
 WAIT_FOREVER = 1.0  # seconds of one of the waits that together have no end
 START = {"earliest": "earliest", "latest": "latest"}
-
-_OURS = {"bootstrap.servers", "producer.type", "retries"}
-_OURS_TOO = {"bootstrap.servers", "group.id", "auto.offset.reset", "enable.auto.commit", "max.poll.records"}
+# As often as it takes, within delivery.timeout.ms: Java's default. Less than 0 would be for ever.
+RETRIES = 2**31 - 1
 
 
 class _Client:
     """What a producer and a consumer share: their configuration and their driver."""
 
-    def __init__(self, config: str, kind: str, own: set[str]) -> None:
+    def __init__(self, config: str, kind: str) -> None:
         self._properties = client_config.read(config, kind)
         conf = cfg.ConfigOpts()
         # Nothing but the JSON text configures this client: no file of the program's directory.
         conf([], project="notifier-kafka-client", default_config_files=[], default_config_dirs=[])
-        url = TransportURL.parse(conf, client_config.url(self._properties, own))
+        url = TransportURL.parse(conf, client_config.url(self._properties, kind))
         driver_class: type[Driver] = plugins.load(transport.NAMESPACE, str(url.transport))
         self._driver = driver_class(url)
 
@@ -46,10 +46,10 @@ class _Client:
             raise ConfigurationError(f"property {name}: {text!r} is none of {', '.join(choices)}")
         return choices[text.lower()]
 
-    def _number(self, name: str, default: int) -> int:
+    def _number(self, name: str, default: int, least: int) -> int:
         text = self._properties.get(name, str(default))
-        if not text.lstrip("-").isdigit():
-            raise ConfigurationError(f"property {name}: {text!r} is no whole number")
+        if not text.isdecimal() or int(text) < least:
+            raise ConfigurationError(f"property {name}: {text!r} is no whole number from {least} on")
         return int(text)
 
     def close(self) -> None:
@@ -70,11 +70,11 @@ class Producer(_Client):
     """
 
     def __init__(self, config: str, on_failure: OnFailure | None = None) -> None:
-        super().__init__(config, "KafkaProducerConfig", _OURS)
+        super().__init__(config, client_config.PRODUCER)
         self._wait = self._choice("producer.type", "sync", {"sync": True, "async": False})
         self._patience = float(client_config.seconds(self._properties.get("delivery.timeout.ms", "120000")))
         self._failure: DeliveryFailed | None = None
-        limits = Limits(retry=self._number("retries", -1))
+        limits = Limits(retry=self._number("retries", RETRIES, 0))
         self._publisher = self._driver.publisher(on_failure or self._keep, limits)
 
     def send(self, topic: str, value: bytes) -> Receipt | None:
@@ -108,7 +108,8 @@ class Producer(_Client):
     def close(self) -> None:
         """Flush and close. Raises as ``flush`` does, after everything is closed."""
         try:
-            left = self.flush(self._patience)
+            # A synchronous send has waited, and has raised what it waited for in vain.
+            left = 0 if self._wait else self.flush(self._patience)
         finally:
             self._publisher.close()
             super().close()
@@ -128,31 +129,45 @@ class Consumer(_Client):
     """
 
     def __init__(self, config: str) -> None:
-        super().__init__(config, "KafkaConsumerConfig", _OURS_TOO)
-        self._group = self._properties.get("group.id")
+        super().__init__(config, client_config.CONSUMER)
+        # The driver is asked first: it then reads its options, and a wrong one is told here.
+        default_group = self._driver.default_group
+        self._group = self._properties.get("group.id") or default_group
         self._start = self._choice("auto.offset.reset", "earliest", START)
         self._commits = self._choice("enable.auto.commit", "true", {"true": True, "false": False})
-        self._limit = self._number("max.poll.records", 500)
-        self._subscriptions: dict[str, Subscription] = {}
-        self._polled: dict[str, dict[Partition, int]] = {}
+        self._limit = self._number("max.poll.records", 500, 1)
+        # Of each topic what gets it, what comes next, and where to go once that is possible.
+        self._members: dict[str, Subscription] = {}
+        self._positions: dict[str, dict[Partition, int]] = {}
+        self._wanted: dict[str, Mapping[Partition, int]] = {}
 
     def subscribe(self, topic: str) -> None:
         """Listen to one more topic, which may not exist yet."""
-        if topic not in self._subscriptions:
-            self._subscriptions[topic] = self._driver.subscribe([topic], self._group, self._start)
+        if topic in self._members:
+            return
+        if self._group is None:
+            self._members[topic] = self._driver.subscribe([topic], None, self._start)
+            return
+        # One member for all topics, made anew: in a group whose members listen to different
+        # topics some were seen to get nothing.
+        topics = [*self._members, topic]
+        member = self._driver.subscribe(topics, self._group, self._start)
+        self._leave()
+        self._wanted = {**self._positions, **self._wanted}
+        self._members = dict.fromkeys(topics, member)
 
     def poll(self, timeout_ms: int) -> list[bytes]:
         """Return what has come, as soon as there is any; a negative timeout waits for ever."""
-        if not self._subscriptions:
+        if not self._members:
             raise ConfigurationError("nothing to poll: call subscribe first")
         if self._commits:
             self.commit()
         deadline = None if timeout_ms < 0 else time.monotonic() + timeout_ms / 1000
+        members = list(dict.fromkeys(self._members.values()))
         while True:
             left = WAIT_FOREVER if deadline is None else max(0.0, deadline - time.monotonic())
-            slice_ = left if len(self._subscriptions) == 1 else min(left, SLICE / len(self._subscriptions))
-            for topic, subscription in self._subscriptions.items():
-                if found := self._poll(topic, subscription, slice_):
+            for member in members:
+                if found := self._poll(member, left if len(members) == 1 else min(left, SLICE)):
                     return found
             if deadline is not None and time.monotonic() >= deadline:
                 return []
@@ -163,43 +178,79 @@ class Consumer(_Client):
 
     def position(self, topic: str) -> dict[int, int]:
         """Return the next offset by partition number, of what was polled so far."""
-        return {partition.number: offset for partition, offset in self._polled.get(topic, {}).items()}
+        return {partition.number: offset for partition, offset in self._positions.get(topic, {}).items()}
 
     def rewind(self, topic: str, to: Literal["earliest"] | float | Mapping[int, int] = "earliest") -> None:
         """Move the position of a topic: to its beginning, a time, or offsets by partition.
 
-        A time is in seconds since the epoch. Reaches the partitions this consumer has.
+        A time is in seconds since the epoch. Reaches the partitions this consumer has, or
+        else those that it gets first.
         """
-        if topic not in self._subscriptions:
+        if topic not in self._members:
             raise ConfigurationError(f"topic {topic} is not subscribed to")
         if isinstance(to, Mapping):
             positions = {Partition(topic, number): offset for number, offset in to.items()}
         else:
             since = None if to == "earliest" else float(to)
             positions = {span.partition: span.start for span in self._driver.spans([topic], since)}
-        self._polled.pop(topic, None)
-        self._subscriptions[topic].seek(positions)
+        self._positions.pop(topic, None)
+        self._wanted[topic] = positions
+        self._seek(topic)
 
     def commit(self) -> None:
         """Keep the positions of what was polled so far for the group."""
-        for topic, positions in self._polled.items():
+        for topic, positions in self._positions.items():
             try:
-                self._subscriptions[topic].commit(positions)
+                self._members[topic].commit(positions)
             except CommitRefused as refused:
                 # Another member has those partitions and begins where this group last was.
                 for gone in refused.partitions:
                     positions.pop(Partition(*gone), None)
+                with contextlib.suppress(CommitRefused):  # refused once more: of no use to anybody
+                    self._members[topic].commit(positions)
 
     def close(self) -> None:
-        if self._commits:
-            self.commit()
-        for subscription in self._subscriptions.values():
-            subscription.close()
-        super().close()
+        try:
+            self._leave()
+        finally:
+            super().close()
 
-    def _poll(self, topic: str, subscription: Subscription, timeout: float) -> list[bytes]:
-        deliveries = subscription.poll(self._limit, timeout)
-        positions = self._polled.setdefault(topic, {})
-        for delivery in deliveries:
-            positions[delivery.partition] = delivery.offset + 1
-        return [each.record.value for each in deliveries if each.record.value is not None]
+    def _leave(self) -> None:
+        try:
+            if self._commits:
+                self.commit()
+        finally:
+            for member in self._members.values():
+                member.close()
+
+    def _poll(self, member: Subscription, timeout: float) -> list[bytes]:
+        deliveries = member.poll(self._limit, timeout)
+        topics = [topic for topic, gets_it in self._members.items() if gets_it is member]
+        moved = {each for topic in topics if topic in self._wanted for each in self._seek(topic)}
+        values = []
+        for record, partition, offset, _ in deliveries:
+            if partition not in moved:
+                self._positions.setdefault(record.topic, {})[partition] = offset + 1
+                if record.value is not None:
+                    values.append(record.value)
+        if values:
+            # The others have their turn first the next time, however much these hold.
+            self._members |= {topic: self._members.pop(topic) for topic in topics}
+        return values
+
+    def _seek(self, topic: str) -> Collection[Partition]:
+        """Go where ``rewind`` wanted to, once there are partitions; say which moved.
+
+        Only a poll gives partitions, and a program rewinds before its first.
+        """
+        member, positions = self._members[topic], self._wanted[topic]
+        try:
+            # Moves no position back; it is how a subscription says what it owns.
+            member.commit(dict.fromkeys(positions, 0))
+            owned = set(positions)
+        except CommitRefused as refused:
+            owned = {each for each in positions if each not in refused.partitions}
+        if owned or not positions:
+            member.seek(positions)
+            del self._wanted[topic]
+        return owned

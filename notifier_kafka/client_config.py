@@ -7,10 +7,13 @@ PEM files and a login, librdkafka's are taken as well.
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from urllib import parse
 
 from notifier_kafka.errors import ConfigurationError
+
+PRODUCER = "KafkaProducerConfig"
+CONSUMER = "KafkaConsumerConfig"
 
 
 def seconds(milliseconds: str) -> str:
@@ -21,32 +24,75 @@ def seconds(milliseconds: str) -> str:
         raise ConfigurationError(f"{milliseconds!r} is no number of milliseconds") from None
 
 
-# Properties with a meaning to the driver's options; all others are the client library's.
-_OPTIONS: dict[str, tuple[str, Callable[[str], str]]] = {
-    "acks": ("acks", lambda value: "all" if value == "-1" else value),
-    "batch.size": ("batch_size", str),
+def _acks(value: str) -> str:
+    return "all" if value == "-1" else value
+
+
+def _verifies(value: str) -> str:
+    return "true" if value else "false"  # as Java has it: an empty text asks for no check
+
+
+# What stands behind a property: an option of the driver, or None where the client libraries
+# know it by this very name.
+_Option = tuple[str, Callable[[str], str]]
+_COMMON: dict[str, _Option | None] = {
+    "client.dns.lookup": None,
     "client.id": ("client_id", str),
-    "compression.type": ("compression", str),
-    "delivery.timeout.ms": ("delivery_timeout", seconds),
-    "enable.idempotence": ("idempotence", str),
-    "group.instance.id": ("group_instance_id", str),
-    "group.protocol": ("group_protocol", str),
-    "isolation.level": ("isolation_level", str),
-    "linger.ms": ("linger", seconds),
-    "max.partition.fetch.bytes": ("max_fetch_bytes", str),
-    "max.poll.interval.ms": ("poll_interval", seconds),
-    "max.request.size": ("max_request_size", str),
+    "client.rack": None,
+    "connections.max.idle.ms": None,
+    "metadata.max.age.ms": None,
+    "receive.buffer.bytes": None,
+    "reconnect.backoff.max.ms": None,
+    "reconnect.backoff.ms": None,
+    "request.timeout.ms": None,
+    "retry.backoff.ms": None,
     "sasl.mechanism": ("sasl_mechanism", str),
     "sasl.password": ("sasl_password", str),
     "sasl.username": ("sasl_username", str),
     "security.protocol": ("security_protocol", str),
-    "session.timeout.ms": ("session_timeout", seconds),
+    "send.buffer.bytes": None,
     "ssl.ca.location": ("ssl_cafile", str),
     "ssl.certificate.location": ("ssl_client_cert_file", str),
+    "ssl.endpoint.identification.algorithm": ("ssl_check_hostname", _verifies),
     "ssl.key.location": ("ssl_client_key_file", str),
     "ssl.key.password": ("ssl_client_key_password", str),
     "ssl.keystore.location": ("ssl_client_cert_file", str),
     "ssl.truststore.location": ("ssl_cafile", str),
+}
+_PRODUCER: dict[str, _Option | None] = _COMMON | {
+    "acks": ("acks", _acks),
+    "batch.size": ("batch_size", str),
+    "compression.type": ("compression", str),
+    "delivery.timeout.ms": ("delivery_timeout", seconds),
+    "enable.idempotence": ("idempotence", str),
+    "linger.ms": ("linger", seconds),
+    "max.in.flight.requests.per.connection": None,
+    "max.request.size": ("max_request_size", str),
+}
+_CONSUMER: dict[str, _Option | None] = _COMMON | {
+    "check.crcs": None,
+    "fetch.max.bytes": None,
+    "fetch.max.wait.ms": None,
+    "fetch.min.bytes": None,
+    "group.instance.id": ("group_instance_id", str),
+    "group.protocol": ("group_protocol", str),
+    "heartbeat.interval.ms": None,
+    "isolation.level": ("isolation_level", str),
+    "max.partition.fetch.bytes": ("max_fetch_bytes", str),
+    "max.poll.interval.ms": ("poll_interval", seconds),
+    "session.timeout.ms": ("session_timeout", seconds),
+}
+_PASSED_ON = {PRODUCER: _PRODUCER, CONSUMER: _CONSUMER}
+# What the client itself acts upon.
+_OWN = {
+    PRODUCER: {"bootstrap.servers", "producer.type", "retries"},
+    CONSUMER: {
+        "bootstrap.servers",
+        "group.id",
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "max.poll.records",
+    },
 }
 _LOGIN = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 _STORE_TYPES = ("ssl.keystore.type", "ssl.truststore.type")
@@ -69,7 +115,9 @@ def read(config: str, kind: str) -> dict[str, str]:
         if not isinstance(value, str | int | float):
             raise ConfigurationError(f"property {name}: text, a number or a boolean is needed")
         properties[name] = json.dumps(value) if isinstance(value, bool) else str(value)
-    return _spelled(properties)
+    properties = _spelled(properties)
+    _refuse_unknown(properties, kind)
+    return properties
 
 
 def _spelled(properties: dict[str, str]) -> dict[str, str]:
@@ -88,31 +136,39 @@ def _spelled(properties: dict[str, str]) -> dict[str, str]:
     return properties
 
 
-def url(properties: Mapping[str, str], own: Collection[str]) -> str:
-    """Make the transport URL that says what the properties say."""
-    servers = properties.get("bootstrap.servers")
+def url(properties: Mapping[str, str], kind: str) -> str:
+    """Make the transport URL that says what the properties say; they win over its own query."""
+    servers = properties.get("bootstrap.servers", "").replace(" ", "")
     if not servers:
         raise ConfigurationError('property "bootstrap.servers" is needed')
     text = servers if "://" in servers else f"kafka://{servers}/"
-    query, others = {}, {}
+    address, _, given = text.partition("?")
+    query = dict(parse.parse_qsl(given, keep_blank_values=True))
     for name, value in properties.items():
-        if name in _OPTIONS:
-            option, convert = _OPTIONS[name]
+        if name not in _PASSED_ON[kind]:
+            continue
+        meaning = _PASSED_ON[kind][name]
+        if meaning is not None:
+            option, convert = meaning
             query[option] = convert(value)
-        elif name not in own:
-            others[name] = value
+        else:
+            others = query.get("client_properties")
+            query["client_properties"] = f"{others},{name}:{value}" if others else f"{name}:{value}"
     if not text.startswith("kafka:"):
-        # Another log has no client library: what only concerns one is checked and left out.
-        _refuse_unknown(others, own)
+        # What only concerns Kafka was checked, and another log has no option for it.
         return text
-    if others:
-        query["client_properties"] = ",".join(f"{name}:{value}" for name, value in others.items())
-    return text + ("?" + parse.urlencode(query) if query else "")
+    return address + ("?" + parse.urlencode(query) if query else "")
 
 
-def _refuse_unknown(names: Mapping[str, str], own: Collection[str]) -> None:
-    known = [*_OPTIONS, *own]
+def known(kind: str) -> set[str]:
+    """List the properties of a type of client."""
+    return _PASSED_ON[kind].keys() | _OWN[kind]
+
+
+def _refuse_unknown(names: Iterable[str], kind: str) -> None:
+    right = sorted(known(kind))
     for name in names:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-        raise ConfigurationError(f"unknown property {name!r}: {hint}")
+        if name not in right:
+            near = difflib.get_close_matches(name, right, 1)
+            hint = f"did you mean {near[0]}?" if near else f"a {kind} knows {', '.join(right)}"
+            raise ConfigurationError(f"unknown property {name!r}: {hint}")

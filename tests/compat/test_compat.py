@@ -3,39 +3,18 @@
 Where we differ on purpose, the test says so and why; anything else must be equal.
 """
 
-import fcntl
 import json
 import pathlib
 import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-PEER = ("oslo.messaging==18.3.1", "oslo.middleware", "fixtures")
 HERE = pathlib.Path(__file__).parent
 
 Compare = Callable[[str], tuple[Any, Any]]
-
-
-@pytest.fixture(scope="session")
-def peer(pytestconfig: pytest.Config) -> pathlib.Path:
-    """Install oslo.messaging into an environment of its own, kept in pytest's cache."""
-    assert pytestconfig.cache is not None
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    home = pytestconfig.cache.mkdir(f"{PEER[0].replace('==', '-')}-py{version}")
-    python, ready = home / "bin" / "python", home / "ready"
-    with open(home / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may share the cache
-        if not ready.exists():
-            venv.create(home, with_pip=True, clear=False)
-            install = [str(python), "-m", "pip", "install", "--quiet", *PEER]
-            done = subprocess.run(install, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            ready.touch()
-    return python
 
 
 @pytest.fixture

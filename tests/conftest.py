@@ -1,0 +1,31 @@
+"""What several directories share: an environment with oslo.messaging. (Brokers: see setup.cfg.)"""
+
+import fcntl
+import pathlib
+import subprocess
+import sys
+import venv
+
+import pytest
+
+VERSION = "18.3.1"
+PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "fixtures")
+
+
+@pytest.fixture(scope="session")
+def peer(pytestconfig: pytest.Config) -> pathlib.Path:
+    """Install oslo.messaging into an environment of its own, kept in pytest's cache."""
+    assert pytestconfig.cache is not None
+    python_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    # Another name for what holds other things: what is there is not looked into.
+    home = pytestconfig.cache.mkdir(f"oslo.messaging-kafka-{VERSION}-py{python_version}")
+    python, ready = home / "bin" / "python", home / "ready"
+    with open(home / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may share the cache
+        if not ready.exists():
+            venv.create(home, with_pip=True, clear=False)
+            install = [str(python), "-m", "pip", "install", "--quiet", *PEER]
+            done = subprocess.run(install, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            ready.touch()
+    return python

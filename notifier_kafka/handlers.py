@@ -22,6 +22,18 @@ _LEVELS = frozenset((*PRIORITIES, "warning"))
 _sending = threading.local()
 
 
+class _NoLock:
+    """A lock that anyone holds at any time; logging uses a lock in each of these ways."""
+
+    def acquire(self) -> None:
+        pass
+
+    release = __enter__ = _at_fork_reinit = acquire
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class _NotificationHandler(logging.Handler):
     """Sends records without recursing and without ever raising into the program."""
 
@@ -35,7 +47,8 @@ class _NotificationHandler(logging.Handler):
 
         With one, a thread of the transport that logs would wait for a thread that sends.
         """
-        self.lock = None
+        # None would do before Python 3.13, which enters it without asking.
+        self.lock = _NoLock()  # type: ignore[assignment]
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send ``record``; a failure goes to ``handleError``."""

@@ -239,3 +239,24 @@ def test_a_logging_configuration_can_name_the_handler(logger: logging.Logger) ->
     finally:
         configured.removeHandler(handler)
         handler.notifier.transport.cleanup()
+
+
+def test_a_handler_is_entered_like_a_lock_by_several_threads_at_once(
+    conf: cfg.ConfigOpts, logger: logging.Logger
+) -> None:
+    handler = attach(handlers.LoggingNotificationHandler, conf, "sqlite://", driver="test")
+    record = logger.makeRecord(logger.name, logging.ERROR, __file__, 1, "text", (), None)
+
+    def handle() -> None:
+        with handler.lock:  # as Handler.handle of Python 3.13 does
+            handler.emit(record)
+
+    handler.acquire()
+    handler._at_fork_reinit()
+    with handler.lock:
+        other = threading.Thread(target=handle)
+        other.start()
+        other.join(30)
+    handler.release()
+    assert not other.is_alive()
+    assert [message["payload"]["msg"] for message in sent()] == ["text"]

@@ -169,6 +169,7 @@ class Outbox:
         while not self._closed:
             try:
                 receipts = self._deliver(records)
+                missing = len(records) - len(receipts)
             except MessagingException as error:
                 if not error.retriable or tries == self._limits.retry:
                     return error
@@ -181,7 +182,7 @@ class Outbox:
             else:
                 if tries:
                     LOG.warning("Publishing goes on after %d more tries", tries)
-                return receipts
+                return _refuse_receipts(records, receipts) if missing else receipts
             tries += 1
             with self._lock:
                 self._arrived.wait_for(lambda: self._closed, delay)
@@ -216,6 +217,16 @@ class Outbox:
         except Exception:
             # The user's code on our thread: its error must not end publishing.
             LOG.exception("A callback for a settled record of topic %s raised", record.topic)
+
+
+def _refuse_receipts(records: Sequence[Record], receipts: Sequence[object]) -> list[MessagingException]:
+    """Fail records whose driver does not say which of them are durable.
+
+    Each with its own error, which is final: another try might write them twice.
+    """
+    said = f"a driver gave {len(receipts)} receipts for {len(records)} records"
+    LOG.error("Publishing: %s; a fault of the driver", said)
+    return [DeliveryFailed(f"{said}: it may or may not be in the log")] * len(records)
 
 
 def _as_delivery_failure(error: MessagingException) -> DeliveryFailed:

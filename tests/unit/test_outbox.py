@@ -351,3 +351,26 @@ def test_what_failed_alone_is_reported_alone_and_not_tried_again() -> None:
     assert isinstance(failures[0][1], DeliveryFailed)
     assert [str(fates[0]), fates[1]] == ["too large", Receipt(PARTITION, 0)]
     assert isinstance(fates[0], DeliveryFailed)
+
+
+@pytest.mark.parametrize("receipts", [[], [Receipt(PARTITION, 0)] * 3, None])
+def test_a_wrong_number_of_receipts_costs_its_records_only(
+    caplog: pytest.LogCaptureFixture, receipts: list[Receipt] | None
+) -> None:
+    log = Log()
+    answers = [receipts]
+
+    def deliver(records: Sequence[Record]) -> Sequence[Receipt]:
+        good = log.deliver(records)
+        return answers.pop() if answers else good  # type: ignore[return-value]
+
+    outbox = Outbox(deliver, log.on_failure, Limits())
+    outbox.offer(record(1))
+    assert outbox.flush(LONG) == 0
+    assert [(lost, type(error)) for lost, error in log.failures] == [(record(1), DeliveryFailed)]
+    assert [entry.levelname for entry in caplog.records] == ["ERROR"]
+    outbox.offer(record(2))
+    assert outbox.flush(LONG) == 0
+    assert len(log.failures) == 1
+    assert log.calls == 2
+    outbox.close()

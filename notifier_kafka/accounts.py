@@ -1,6 +1,7 @@
 """Counts of what happened, and a log that stays readable while things go wrong."""
 
 import collections
+import contextlib
 import logging
 import threading
 import time
@@ -18,6 +19,7 @@ class Accounts:
         self._unreported: collections.Counter[str] = collections.Counter()
         self._example = ""
         self._next_report = 0.0
+        self._later: threading.Timer | None = None
 
     def add(self, name: str, count: int = 1) -> None:
         with self._lock:
@@ -29,7 +31,10 @@ class Accounts:
             self._counts[f"lost.{reason}"] += 1
             self._unreported[reason] += 1
             self._example = example
-        if time.monotonic() >= self._next_report:
+            wait = self._next_report - time.monotonic()
+            if wait > 0:
+                self._report_in(wait)
+        if wait <= 0:
             self.report()
 
     def report(self) -> None:
@@ -37,9 +42,21 @@ class Accounts:
         with self._lock:
             news, self._unreported = self._unreported, collections.Counter()
             self._next_report = time.monotonic() + INTERVAL
+            later, self._later = self._later, None
+        if later is not None:
+            later.cancel()
         if news:
             reasons = ", ".join(f"{count} {reason}" for reason, count in news.items())
             self._log.error("Notifications were lost: %s; the last: %s", reasons, self._example)
+
+    def _report_in(self, seconds: float) -> None:
+        # This loss may be the last one for hours. A timer that a fork left behind is dead.
+        if self._later is None or not self._later.is_alive():
+            self._later = threading.Timer(seconds, self.report)
+            self._later.daemon = True
+            # No thread to be had, as at the interpreter's exit: cleaning up reports.
+            with contextlib.suppress(RuntimeError):
+                self._later.start()
 
     def counts(self) -> dict[str, int]:
         with self._lock:

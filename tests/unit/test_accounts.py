@@ -1,6 +1,7 @@
 """Counts, and a log that stays readable."""
 
 import logging
+import time
 
 import pytest
 
@@ -28,3 +29,30 @@ def test_no_loss_is_no_line(caplog: pytest.LogCaptureFixture) -> None:
     made.report()
     assert made.counts() == {"handled": 3}
     assert caplog.records == []
+
+
+def test_a_loss_soon_after_a_line_is_told_without_another(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "INTERVAL", 1.0)
+    made = accounts.Accounts(LOG)
+    for number in range(3):
+        made.lose("OutboxFull", f"number {number}")
+    deadline = time.monotonic() + 30
+    while len(caplog.records) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Notifications were lost: 1 OutboxFull; the last: number 0",
+        "Notifications were lost: 2 OutboxFull; the last: number 2",
+    ]
+
+
+def test_a_report_leaves_no_thread_behind() -> None:
+    made = accounts.Accounts(LOG)
+    made.lose("OutboxFull", "first")
+    made.lose("OutboxFull", "second")
+    later = made._later
+    assert later is not None
+    made.report()
+    later.join(30)
+    assert not later.is_alive()

@@ -153,7 +153,7 @@ class Consumer(_Client):
         topics = [*self._members, topic]
         member = self._driver.subscribe(topics, self._group, self._start)
         self._leave()
-        self._wanted = {**self._positions, **self._wanted}
+        self._wanted = {each: dict(there) for each, there in self._positions.items()} | self._wanted
         self._members = dict.fromkeys(topics, member)
 
     def poll(self, timeout_ms: int) -> list[bytes]:
@@ -200,6 +200,8 @@ class Consumer(_Client):
     def commit(self) -> None:
         """Keep the positions of what was polled so far for the group."""
         for topic, positions in self._positions.items():
+            if topic in self._wanted:
+                continue  # a new member, which has no partitions yet
             try:
                 self._members[topic].commit(positions)
             except CommitRefused as refused:

@@ -10,6 +10,9 @@ from notifier_kafka.serializer import NoOpSerializer, Serializer
 
 LOG = logging.getLogger(__name__)
 
+# An endpoint that calls sys.exit() would end the listener's thread, not the program.
+_RAISED = (Exception, SystemExit)
+
 Message = dict[str, Any]
 """What a batch endpoint gets a list of: ctxt, publisher_id, event_type, payload, metadata."""
 
@@ -18,7 +21,7 @@ class Verdict(NamedTuple):
     """What the endpoints made of a notification. ``error`` is set when one raised."""
 
     result: str
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 HANDLED = Verdict(NotificationResult.HANDLED)
@@ -59,7 +62,7 @@ class Dispatcher:
                 answer = callback(ctxt, publisher_id, event_type, payload, metadata)
                 if answer == NotificationResult.REQUEUE:
                     return REQUEUE
-        except Exception as error:  # noqa: BLE001 - user code; its notification comes back
+        except _RAISED as error:  # user code; its notification comes back
             return _failed(error)
         return HANDLED
 
@@ -90,7 +93,7 @@ class BatchDispatcher(Dispatcher):
                 continue
             try:
                 message = self._open(notification)
-            except Exception as error:  # noqa: BLE001 - a user's serializer
+            except _RAISED as error:  # a user's serializer
                 verdicts[index] = _failed(error)
                 continue
             by_priority.setdefault(priority, []).append((index, message))
@@ -111,7 +114,7 @@ class BatchDispatcher(Dispatcher):
                 )
                 if passed and callback(passed) == NotificationResult.REQUEUE:
                     return REQUEUE
-        except Exception as error:  # noqa: BLE001 - user code; its notifications come back
+        except _RAISED as error:  # user code; its notifications come back
             return _failed(error)
         return HANDLED
 
@@ -126,6 +129,6 @@ def _passes(screen: NotificationFilter, message: Message) -> bool:
     )
 
 
-def _failed(error: Exception) -> Verdict:
+def _failed(error: BaseException) -> Verdict:
     LOG.error("An endpoint raised; what it was given comes back", exc_info=error)
     return Verdict(NotificationResult.REQUEUE, error)

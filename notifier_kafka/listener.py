@@ -4,26 +4,27 @@ The delivery guarantee can be read in ``Listener._settle``: a position is commit
 after the endpoints returned and what they refused is durable elsewhere.
 """
 
+import atexit
+import contextlib
 import logging
 import os
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from notifier_kafka import options, requeue, topics
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.dispatcher import BatchDispatcher, Dispatcher
-from notifier_kafka.driver import Delivery, Positions, Subscription
+from notifier_kafka.driver import Delivery, Start, Subscription
 from notifier_kafka.errors import (
-    CommitRefused,
     ExecutorLoadFailure,
     InvalidTarget,
     MessagingException,
     MessagingTimeout,
     ServerListenError,
 )
+from notifier_kafka.lane import Lane
 from notifier_kafka.serializer import Serializer
 from notifier_kafka.settlement import Settlement
 from notifier_kafka.target import Target
@@ -33,6 +34,7 @@ LOG = logging.getLogger(__name__)
 
 IDLE_POLL = 0.2  # seconds; bounds how late a stop or a requeued notification is noticed
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between tries while the log is unavailable
+EXIT_WAIT = 5.0  # seconds that the interpreter's exit waits for what is being handled
 
 
 class Listener:
@@ -68,10 +70,12 @@ class Listener:
         self._fill: float = batch_timeout or 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._failure: MessagingException | None = None
+        self._failure: BaseException | None = None
 
     def start(self, override_pool_size: int | None = None) -> None:  # noqa: ARG002 - oslo.messaging's
         """Begin to listen. Raises ``ServerListenError`` when that can never work."""
+        if self._thread is not None and self._stopping.is_set():
+            self.wait()
         if self._thread is not None:
             LOG.warning("The listener was started already; nothing was done")
             return
@@ -85,15 +89,18 @@ class Listener:
         )
         self._stopping.clear()
         self._failure = None
-        self._requeue = requeue.Requeue(self.transport.driver, self._group, self._settings.requeue_delay)
+        driver, delay = self.transport.driver, self._settings.requeue_delay
+        self._requeue = requeue.Requeue(driver, self._group, names, delay)
         try:
-            self._main = self._subscribe(names, self._settings.start)
-            self._returns = self._subscribe([self._requeue.topic], "earliest")
+            self._main = Lane(self._subscribe(names, self._settings.start))
+            self._returns = Lane(self._subscribe(self._requeue.topics, "earliest"))
         except MessagingException as error:
             raise ServerListenError(", ".join(names), error) from error
-        self._held: list[Delivery] = []
         self._thread = threading.Thread(target=self._run, name=f"listener-{self._group}", daemon=True)
         self._thread.start()
+        # What is finished when the interpreter ends is committed, and the group need not
+        # miss this member first. Registered here: before the driver's own exit handlers.
+        atexit.register(self._end)
 
     def stop(self) -> None:
         """Handle nothing new. What is being handled is finished; ``wait`` waits for that."""
@@ -109,8 +116,10 @@ class Listener:
             if self._thread.is_alive():
                 raise MessagingTimeout(f"the listener did not end within {timeout:g} s")
             self._thread = None
+            atexit.unregister(self._end)
         if self._failure is not None:
-            raise ServerListenError(self._group, self._failure) from self._failure
+            why = str(self._failure) or type(self._failure).__name__
+            raise ServerListenError(self._group, why) from self._failure
 
     def reset(self) -> None:
         """Do nothing: services call it on SIGHUP, and no state here outlives a poll."""
@@ -128,74 +137,72 @@ class Listener:
         self.stop()
         self.wait()
 
-    def _subscribe(self, names: list[str], start: Any) -> Subscription:
+    def _subscribe(self, names: list[str], start: Start) -> Subscription:
         return self.transport.driver.subscribe(names, self._group, start)
 
+    def _end(self) -> None:
+        self.stop()
+        with contextlib.suppress(MessagingException):
+            self.wait(EXIT_WAIT)
+
     def _run(self) -> None:
-        pause = FIRST_PAUSE
         try:
-            while not self._stopping.is_set():
-                try:
-                    self._settle(self._main, self._fetch())
-                    self._settle(self._returns, self._due())
-                except MessagingException as error:
-                    if not error.retriable:
-                        raise
-                    if pause == FIRST_PAUSE:
-                        LOG.warning("The log is unavailable, listening goes on when it is back: %s", error)
-                    self._stopping.wait(pause)
-                    pause = min(pause * 2, LONGEST_PAUSE)
-                else:
-                    if pause != FIRST_PAUSE:
-                        LOG.warning("The log is back")
-                        pause = FIRST_PAUSE
-        except MessagingException as error:
+            self._listen()
+        except BaseException as error:  # noqa: BLE001 - a thread that ends unheard is the worst end
             # Logged although wait() raises it as well: a service may never come to call wait().
-            LOG.critical("The listener of group %s ended: %s", self._group, error)
+            LOG.critical("The listener of group %s ended: %r", self._group, error)
             self._failure = error
-        finally:
-            for part in (self._main, self._returns, self._requeue):
+        for part in (self._main, self._returns, self._requeue):
+            try:
                 part.close()
+            except MessagingException as error:
+                LOG.warning("A member of group %s leaves without good-bye: %s", self._group, error)
+
+    def _listen(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._stopping.is_set():
+            try:
+                self._settle(self._main, self._fetch())
+                self._settle(self._returns, self._returns.poll_due(self._limit, self._requeue.is_due))
+            except MessagingException as error:
+                if not error.retriable:
+                    raise
+                if pause == FIRST_PAUSE:
+                    LOG.warning("The log is unavailable, listening goes on when it is back: %s", error)
+                self._stopping.wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                if pause != FIRST_PAUSE:
+                    LOG.warning("The log is back")
+                    pause = FIRST_PAUSE
 
     def _fetch(self) -> list[Delivery]:
         """Get what there is, up to a batch; with a batch_timeout wait for more."""
-        deliveries = list(self._main.poll(self._limit, IDLE_POLL))
+        deliveries = self._main.poll(self._limit, IDLE_POLL)
         deadline = time.monotonic() + self._fill
         while deliveries and len(deliveries) < self._limit and not self._stopping.is_set():
             left = deadline - time.monotonic()
             if left <= 0:
                 break
-            deliveries += self._main.poll(self._limit - len(deliveries), min(left, IDLE_POLL))
+            try:
+                deliveries += self._main.poll(self._limit - len(deliveries), min(left, IDLE_POLL))
+            except MessagingException:
+                # What came before is to be handled whatever ails the log; the next poll tells.
+                break
         return deliveries
 
-    def _due(self) -> list[Delivery]:
-        """Get what came back and has waited long enough; at most one batch is held."""
-        if not self._held:
-            self._held = list(self._returns.poll(self._limit, 0.0))
-        ready = 0
-        while ready < len(self._held) and self._requeue.is_due(self._held[ready].record):
-            ready += 1
-        due, self._held = self._held[:ready], self._held[ready:]
-        return due
-
-    def _settle(self, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
+    def _settle(self, lane: Lane, deliveries: Sequence[Delivery]) -> None:
         """Handle deliveries, make durable what comes back or is set aside, then commit."""
         if not deliveries:
             return
-        positions, moved = self._settlement.settle(deliveries, self._requeue, self._stopping)
-        if not moved or self._requeue.store(moved, self._stopping):
-            self._commit(subscription, positions)
-
-    def _commit(self, subscription: Subscription, positions: Positions) -> None:
-        if not positions:
-            return
         try:
-            subscription.commit(positions)
-        except CommitRefused as refused:
-            LOG.info("Partitions went to another member, which may repeat the last batch: %s", refused)
-            kept = {p: offset for p, offset in positions.items() if p not in refused.partitions}
-            if len(kept) < len(positions):
-                self._commit(subscription, kept)
+            positions, moved = self._settlement.settle(deliveries, self._requeue, self._stopping)
+            stored = not moved or self._requeue.store(moved, self._stopping)
+        except MessagingException:
+            lane.take_back(deliveries)
+            raise
+        if stored:
+            lane.commit(positions)
 
 
 def _program(transport: NotificationTransport) -> str:
@@ -248,5 +255,7 @@ def get_batch_notification_listener(  # noqa: PLR0913, PLR0917 - the signature i
 
 
 def _check_executor(executor: str | None) -> None:
-    if executor not in (None, "threading"):
+    if executor == "eventlet":
+        LOG.warning("There is no executor eventlet here; threads, which eventlet may patch, do the work")
+    elif executor not in (None, "threading"):
         raise ExecutorLoadFailure(executor, "only 'threading' exists here")

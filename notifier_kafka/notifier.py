@@ -53,7 +53,9 @@ class Notifier:
         self._local = threading.local()
         self._wait_timeout: float = settings.wait_timeout
         self._serializer = serializer or NoOpSerializer()
-        self._driver_names = [driver] if driver is not None else list(settings.driver)
+        # As oslo.messaging: an empty name stands for none, and one that two files give counts once.
+        names = [driver] if driver is not None else settings.driver
+        self._driver_names = [name for name in dict.fromkeys(names) if name]
         self._channels = self._load_channels(list(topics or settings.topics))
 
     def _load_channels(self, topics: list[str]) -> list[channel.Channel]:

@@ -4,6 +4,7 @@ Both go to topics of the group's own, so that no other group sees them twice. A 
 keeps its value, key and headers and gains some that say why it is there.
 """
 
+import logging
 import math
 import threading
 import time
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 
 from notifier_kafka import topics
 from notifier_kafka.driver import Delivery, Driver, Headers, Limits, Publisher, Record
-from notifier_kafka.errors import MessagingException, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 from notifier_kafka.receipts import Waiter
+
+LOG = logging.getLogger(__name__)
 
 ATTEMPT = "requeue-attempt"
 DUE = "requeue-due"
@@ -26,27 +29,34 @@ WAIT = 0.2  # seconds between looks at whether the listener was told to stop
 class Requeue:
     """Puts refused and poisonous deliveries where they belong, durably."""
 
-    def __init__(self, driver: Driver, group: str, delay: float) -> None:
-        self.topic = topics.requeue_topic(group)
-        self.dead_letter_topic = topics.dead_letter_topic(group)
+    def __init__(self, driver: Driver, group: str, names: Sequence[str], delay: float) -> None:
+        self._homes = {name: topics.requeue_topic(group, name) for name in names}
+        self._dead_letter_topic = topics.dead_letter_topic(group)
         self._delay = delay
         self._driver = driver
         self._publisher: Publisher | None = None
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics on which refused notifications come back."""
+        return list(self._homes.values())
 
     def again(self, delivery: Delivery) -> Record:
         """Make the record that brings a refused delivery back."""
         due = f"{time.time() + self._delay:.6f}".encode()
         attempt = b"%d" % (attempts(delivery.record) + 1)
-        return _moved(delivery, self.topic, ((ATTEMPT, attempt), (DUE, due)))
+        # What was requeued before stays on its topic.
+        topic = self._homes.get(delivery.record.topic, delivery.record.topic)
+        return _moved(delivery, topic, ((ATTEMPT, attempt), (DUE, due)))
 
     def aside(self, delivery: Delivery, reason: str) -> Record:
         """Make the record that sets a delivery aside for good."""
         attempt = b"%d" % attempts(delivery.record)
-        return _moved(delivery, self.dead_letter_topic, ((ATTEMPT, attempt), (REASON, reason.encode())))
+        return _moved(delivery, self._dead_letter_topic, ((ATTEMPT, attempt), (REASON, reason.encode())))
 
-    def is_due(self, record: Record) -> bool:
+    def is_due(self, delivery: Delivery) -> bool:
         """Say whether a requeued record has waited long enough."""
-        wait = _number(record, DUE) - time.time()
+        wait = _number(delivery.record, DUE) - time.time()
         # No wait is longer than the delay: such a time was written by a clock that was
         # stepped since, and waiting for it could take for ever.
         return wait <= 0 or wait > self._delay
@@ -54,33 +64,62 @@ class Requeue:
     def store(self, records: Sequence[Record], stopping: threading.Event) -> bool:
         """Write records durably; False when told to stop before they were.
 
-        Waits as long as the log needs, because going on without them would lose them.
-        Raises ``DeliveryFailed`` for a record that the log can never take.
+        Waits as long as the log needs, because going on without them would lose them. Of
+        a record that the log can never take, what says where it lies is written instead.
+        Raises ``DeliveryFailed`` when not even that is possible.
         """
-        if self._publisher is None:
-            self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
-        waiter = Waiter()
+        begun: list[tuple[Record, Waiter]] = []
         for record in records:
-            waiter.expect()
-            while not self._offer(record, waiter):
-                if stopping.wait(WAIT):
-                    return False
-        while not waiter.wait(WAIT):
-            if stopping.is_set():
+            waiter = self._offer(record, stopping)
+            if waiter is None:
                 return False
-        waiter.receipts(0)
+            begun.append((record, waiter))
+        for record, waiter in begun:
+            if not _settled(waiter, stopping):
+                return False
+            try:
+                waiter.receipts(0)
+            except DeliveryFailed as error:
+                LOG.error("Of a record for %s only the place is set aside: %s", record.topic, error)
+                place = self._offer(self._stub(record, error), stopping)
+                if place is None or not _settled(place, stopping):
+                    return False
+                place.receipts(0)
         return True
 
     def close(self) -> None:
         if self._publisher is not None:
             self._publisher.close()
 
-    def _offer(self, record: Record, waiter: Waiter) -> bool:
-        try:
-            self._publisher.offer(record, waiter.settle)  # type: ignore[union-attr]
-        except OutboxFull:
+    def _offer(self, record: Record, stopping: threading.Event) -> Waiter | None:
+        if self._publisher is None:
+            self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
+        waiter = Waiter()
+        waiter.expect()
+        while True:
+            try:
+                self._publisher.offer(record, waiter.settle)
+            except OutboxFull:
+                if stopping.wait(WAIT):
+                    return None
+            except DeliveryFailed as refused:
+                waiter.settle(refused)
+                return waiter
+            else:
+                return waiter
+
+    def _stub(self, record: Record, error: DeliveryFailed) -> Record:
+        kept = [header for header in record.headers if header[0] in (TOPIC, PARTITION, OFFSET, ATTEMPT)]
+        reason = f"cannot be stored again: {error}".encode()
+        return Record(self._dead_letter_topic, None, None, (*kept, (REASON, reason)))
+
+
+def _settled(waiter: Waiter, stopping: threading.Event) -> bool:
+    """Wait for the log, but not beyond the moment when the listener is to stop."""
+    while not waiter.wait(WAIT):
+        if stopping.is_set():
             return False
-        return True
+    return True
 
 
 def attempts(record: Record) -> int:

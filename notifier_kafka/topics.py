@@ -18,17 +18,20 @@ def bus_topic(topic: str, priority: str, virtual_host: str | None = None) -> str
     return f"{name}.{virtual_host}" if virtual_host else name
 
 
-def requeue_topic(group: str) -> str:
-    """Name the topic that brings refused notifications back to ``group`` alone."""
-    return f"{_legal(group)}.requeue"
+def requeue_topic(group: str, origin: str) -> str:
+    """Name the topic that brings what was refused back to the members of ``group`` that listen to its origin.
+
+    One for each origin: members of a group need not all listen to the same topics.
+    """
+    return _legal(f"{group}.requeue.{origin}")
 
 
 def dead_letter_topic(group: str) -> str:
     """Name the topic where ``group`` sets aside what it cannot handle."""
-    return f"{_legal(group)}.dead-letters"
+    return _legal(f"{group}.dead-letters")
 
 
-def _legal(group: str) -> str:
-    """Spell a group's name, which may be any text, as a part of a topic's name."""
-    spelled = re.sub(r"[^A-Za-z0-9._-]", "_", group)[:200]
-    return spelled if spelled == group else f"{spelled}-{zlib.crc32(group.encode()):08x}"
+def _legal(name: str) -> str:
+    """Spell a name that has a group's in it, which may be any text, as a topic's."""
+    spelled = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:240]
+    return spelled if spelled == name else f"{spelled}-{zlib.crc32(name.encode()):08x}"

@@ -66,13 +66,8 @@ class NotificationTransport:
             on_settled = waiter.settle
         try:
             publisher.offer(record, on_settled)
-        except OutboxFull as full:
-            if not self._wait_for_room(publisher, record, on_settled):
-                self._overflow(full, on_settled)
         except DeliveryFailed as refused:
-            if on_settled is None:
-                raise
-            on_settled(refused)
+            self._refused(publisher, record, on_settled, refused)
         else:
             if self._stalled:
                 self._stalled = False
@@ -107,15 +102,30 @@ class NotificationTransport:
                 limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes, retry)
                 self._publishers[retry] = self.driver.publisher(self._on_failure, limits)
                 # Without this a short program would exit with its notifications still in memory.
-                # Now rather than at import: exit handlers run last in, first out, and the
-                # driver's own (which close its files) must come after this one.
-                atexit.register(self.cleanup)
+                if len(self._publishers) == 1:
+                    _flush_at_exit(self)
             return self._publishers[retry]
 
     def _on_failure(self, record: Record, error: MessagingException) -> None:
         self.accounts.lose(type(error).__name__, f"topic {record.topic}: {error}")
 
-    def _wait_for_room(self, publisher: Publisher, record: Record, on_settled: OnSettled | None) -> bool:
+    def _refused(
+        self, publisher: Publisher, record: Record, on_settled: OnSettled | None, why: DeliveryFailed
+    ) -> None:
+        if isinstance(why, OutboxFull):
+            try:
+                if self._found_room(publisher, record, on_settled):
+                    return
+            except DeliveryFailed as later:
+                why = later
+        if on_settled is not None:
+            on_settled(why)
+        elif isinstance(why, OutboxFull) and self._settings.on_full != "raise":
+            self.accounts.lose("OutboxFull", str(why))
+        else:
+            raise why
+
+    def _found_room(self, publisher: Publisher, record: Record, on_settled: OnSettled | None) -> bool:
         # A call waits only if the last one that waited found room: a log that is gone costs
         # its publishers one wait, not one for each call.
         if self._settings.on_full != "block" or self._stalled:
@@ -131,10 +141,16 @@ class NotificationTransport:
         self._stalled = True
         return False
 
-    def _overflow(self, full: OutboxFull, on_settled: OnSettled | None) -> None:
-        if on_settled is not None:
-            on_settled(full)
-        elif self._settings.on_full == "raise":
-            raise full
-        else:
-            self.accounts.lose("OutboxFull", str(full))
+
+def _flush_at_exit(transport: NotificationTransport) -> None:
+    """Flush when this process ends, before the driver's own exit handlers close its files.
+
+    Exit handlers run last in, first out, so this is to be called after the driver was
+    loaded. A child of multiprocessing runs none of them but those of multiprocessing.
+    """
+    import multiprocessing.util  # here, because few programs need it sooner
+
+    atexit.register(transport.cleanup)
+    multiprocessing.util.register_after_fork(transport, _flush_at_exit)
+    if multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, transport.cleanup, exitpriority=10)

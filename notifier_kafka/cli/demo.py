@@ -186,7 +186,8 @@ class _Run:
     def _delete_topics(self) -> None:
         admin, host = self._transport.driver.admin(), self._transport.driver.virtual_host
         names = [topics.bus_topic(self._name, priority, host) for priority in PRIORITIES]
-        for name in (*names, topics.requeue_topic(self._name), topics.dead_letter_topic(self._name)):
+        returns = [topics.requeue_topic(self._name, name) for name in names]
+        for name in (*names, *returns, topics.dead_letter_topic(self._name)):
             with contextlib.suppress(TopicNotFound):
                 admin.delete_topic(name)
 

@@ -13,8 +13,14 @@ from log_lock import locked
 from oslo_config import cfg
 
 from notifier_kafka import listener, notifier, transport
-from notifier_kafka.driver import Delivery, Receipt, Record
-from notifier_kafka.errors import ExecutorLoadFailure, InvalidTarget, MessagingException, MessagingTimeout
+from notifier_kafka.driver import Delivery, Limits, Receipt, Record
+from notifier_kafka.errors import (
+    ExecutorLoadFailure,
+    InvalidTarget,
+    MessagingException,
+    MessagingTimeout,
+    ServerListenError,
+)
 from notifier_kafka.notification import NotificationResult
 from notifier_kafka.target import Target
 
@@ -151,7 +157,7 @@ def test_without_allow_requeue_a_refusal_is_acknowledged(quick: cfg.ConfigOpts) 
     send(bus, range(2))
     with listen(bus, refusing) as each:
         wait_for(lambda: each.stats()["refused"] == 2, "two refusals")
-    assert records(bus, "pool.requeue") == []
+    assert records(bus, "pool.requeue.notifications.info") == []
     bus.cleanup()
 
 
@@ -312,8 +318,8 @@ def test_a_target_needs_a_topic(notifier_transport: transport.NotificationTransp
 def test_an_executor_that_does_not_exist_is_an_error(
     notifier_transport: transport.NotificationTransport,
 ) -> None:
-    with pytest.raises(ExecutorLoadFailure, match="'eventlet'"):
-        listener.get_notification_listener(notifier_transport, TARGETS, [Recorder()], "eventlet")
+    with pytest.raises(ExecutorLoadFailure, match="'greenlet'"):
+        listener.get_notification_listener(notifier_transport, TARGETS, [Recorder()], "greenlet")
 
 
 def test_requeued_records_do_not_wait_behind_one_that_is_not_due(quick: cfg.ConfigOpts) -> None:
@@ -333,5 +339,122 @@ def test_requeued_records_do_not_wait_behind_one_that_is_not_due(quick: cfg.Conf
         wait_for(lambda: len(endpoint.seen) >= 400, "all of them twice")
     assert sorted(endpoint.seen) == sorted([*range(200), *range(200)])
     positions = bus.driver.admin().describe_group("pool").positions
-    assert sum(offset for partition, offset in positions.items() if partition.topic == "pool.requeue") == 200
+    assert (
+        sum(offset for partition, offset in positions.items() if partition.topic.startswith("pool.requeue"))
+        == 200
+    )
     bus.cleanup()
+
+
+def test_what_is_refused_comes_back_only_to_who_listens_to_its_topic(quick: cfg.ConfigOpts) -> None:
+    """Two listeners of one group with topics of their own, as two parts of one program."""
+    bus = transport.get_notification_transport(quick)
+    refused: set[int] = set()
+
+    def once(payload: int) -> Any:
+        if payload in refused:
+            return None
+        refused.add(payload)
+        return NotificationResult.REQUEUE
+
+    fussy, other = Recorder(once), Recorder()
+    sender = notifier.Notifier(bus, topics=["ta"], key="none").prepare(wait=True)
+    with (
+        listener.get_notification_listener(
+            bus, [Target(topic="ta")], [fussy], pool="pool", allow_requeue=True
+        ),
+        listener.get_notification_listener(bus, [Target(topic="tb")], [other], pool="pool"),
+    ):
+        for number in range(8):
+            sender.info({}, "e", number)
+        wait_for(lambda: len(fussy.seen) == 16, "all eight again")
+    assert sorted(fussy.seen) == sorted([*range(8), *range(8)])
+    assert other.seen == []
+    bus.cleanup()
+
+
+def test_an_outage_while_a_batch_fills_loses_nothing(tmp_path: Path, notifier_conf: cfg.ConfigOpts) -> None:
+    log = tmp_path / "bus.db"
+    bus = transport.get_notification_transport(
+        notifier_conf, f"sqlite:///{log}?busy_timeout=0.1&session_timeout=1"
+    )
+    endpoint = Batches()
+    each = listener.get_batch_notification_listener(
+        bus, TARGETS, [endpoint], pool="pool", batch_size=20, batch_timeout=3.0
+    )
+    send(bus, range(10))
+    with each:
+        time.sleep(0.5)
+        with locked(log):
+            time.sleep(2.0)
+        send(bus, range(10, 20))
+        wait_for(lambda: set(itertools.chain(*endpoint.seen)) == set(range(20)), "all of them")
+    bus.cleanup()
+
+
+def test_an_endpoint_that_calls_exit_is_one_that_raised(quick: cfg.ConfigOpts) -> None:
+    quick.set_override("max_attempts", 1, group="listener")
+    bus = transport.get_notification_transport(quick)
+    send(bus, ["exit", "go on"])
+
+    def leave(payload: Any) -> None:
+        if payload == "exit":
+            raise SystemExit(3)
+
+    endpoint = Recorder(leave)
+    with listen(bus, endpoint):
+        wait_for(lambda: endpoint.seen == ["exit", "go on"], "the next one")
+    (letter,) = records(bus, "pool.dead-letters")
+    assert dict(letter.record.headers)["dead-letter-reason"] == b"endpoint raised SystemExit in attempt 1"
+    bus.cleanup()
+
+
+def test_a_listener_that_ends_by_itself_says_so_and_leaves_its_group(
+    notifier_transport: transport.NotificationTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Fatal(BaseException):
+        pass
+
+    def raise_fatal(payload: Any) -> None:
+        raise Fatal
+
+    send(notifier_transport, [1])
+    each = listen(notifier_transport, Recorder(raise_fatal))
+    each.start()
+    with pytest.raises(ServerListenError, match="Fatal"):
+        each.wait(PATIENCE)
+    assert "The listener of group pool ended" in caplog.text
+    assert notifier_transport.driver.admin().describe_group("pool").members == {}
+
+
+def test_a_record_that_cannot_be_moved_leaves_its_place_behind(quick: cfg.ConfigOpts) -> None:
+    """The headers that tell of a move make a record larger; it may be too large for them."""
+    bus = transport.get_notification_transport(quick)
+    publisher = bus.driver.publisher(lambda *_: None, Limits(bytes=100 * 1024 * 1024))
+    publisher.offer(Record("notifications.info", b"x" * (64 * 1024 * 1024 - 10)))
+    assert publisher.flush(PATIENCE) == 0
+    send(bus, ["after"])
+    endpoint = Recorder()
+    with listen(bus, endpoint):
+        wait_for(lambda: endpoint.seen == ["after"], "the next one")
+    (letter,) = records(bus, "pool.dead-letters")
+    assert letter.record.value is None
+    headers = dict(letter.record.headers)
+    assert headers["origin-topic"] == b"notifications.info"
+    assert headers["origin-offset"] == b"0"
+    assert b"cannot be stored again" in headers["dead-letter-reason"]
+    publisher.close()
+    bus.cleanup()
+
+
+def test_start_after_stop_waits_for_the_end_by_itself(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    endpoint = Recorder()
+    each = listen(notifier_transport, endpoint)
+    for number in range(3):
+        each.start()
+        send(notifier_transport, [number])
+        wait_for(functools.partial(endpoint.seen.__contains__, number), "the notification")
+        each.stop()
+    each.wait()

@@ -325,3 +325,11 @@ def test_a_transaction_that_cannot_commit_says_so_and_leaves_nothing(
         commit_late()
     assert [one.payload for one in published(bus)] == ["warm-up"]
     bus.cleanup()
+
+
+def test_an_empty_driver_is_none_and_one_named_twice_is_one(notifier_conf: cfg.ConfigOpts) -> None:
+    notifier_conf.set_override("driver", ["", "messagingv2", "messagingv2"], group="notifications")
+    bus = transport.get_notification_transport(notifier_conf)
+    notifier.Notifier(bus).info({}, "e", 1)
+    assert len(published(bus)) == 1
+    bus.cleanup()

@@ -19,14 +19,14 @@ def as_delivery(record: Record) -> Delivery:
 
 
 def make(transport: NotificationTransport, delay: float = 60.0) -> requeue.Requeue:
-    return requeue.Requeue(transport.driver, "workers", delay)
+    return requeue.Requeue(transport.driver, "workers", ["notifications.info"], delay)
 
 
 def test_a_record_that_comes_back_keeps_itself_and_says_where_it_was(
     notifier_transport: NotificationTransport,
 ) -> None:
     record = make(notifier_transport).again(DELIVERY)
-    assert record[:3] == ("workers.requeue", b"value", b"key")
+    assert record[:3] == ("workers.requeue.notifications.info", b"value", b"key")
     headers = dict(record.headers)
     assert headers.pop("requeue-due")
     assert headers == {
@@ -53,21 +53,22 @@ def test_attempts_count_up_and_the_origin_stays(notifier_transport: Notification
 
 
 def test_a_record_is_due_after_the_delay_and_not_before(notifier_transport: NotificationTransport) -> None:
-    assert not make(notifier_transport).is_due(make(notifier_transport).again(DELIVERY))
+    made = make(notifier_transport)
+    assert not made.is_due(as_delivery(made.again(DELIVERY)))
     patient = make(notifier_transport, delay=0.0)
     record = patient.again(DELIVERY)
     while time.time() < float(dict(record.headers)["requeue-due"]):
         time.sleep(0.001)
-    assert patient.is_due(record)
+    assert patient.is_due(as_delivery(record))
 
 
 def test_a_due_time_beyond_the_delay_is_a_stepped_clock(notifier_transport: NotificationTransport) -> None:
     hour = f"{time.time() + 3600:.6f}".encode()
-    assert make(notifier_transport).is_due(Record("t", b"", None, (("requeue-due", hour),)))
+    assert make(notifier_transport).is_due(as_delivery(Record("t", b"", None, (("requeue-due", hour),))))
 
 
 def test_headers_that_anybody_wrote_are_harmless(notifier_transport: NotificationTransport) -> None:
     for text in (b"", b"x", b"nan", b"inf", b"-1e400", b"\xff"):
         record = Record("t", b"", None, (("requeue-due", text), ("requeue-attempt", text)))
-        assert make(notifier_transport).is_due(record)
+        assert make(notifier_transport).is_due(as_delivery(record))
         assert requeue.attempts(record) == 0

@@ -23,7 +23,8 @@ def test_bus_topic(topic: str, priority: str, host: str | None, spelled: str) ->
 
 def test_topics_of_a_group_are_legal_and_distinct_whatever_its_name() -> None:
     groups = ["nova", "no va", "no/va", "nö va", "x" * 300, "x" * 301]
-    names = [make(group) for group in groups for make in (topics.requeue_topic, topics.dead_letter_topic)]
+    names = [topics.dead_letter_topic(group) for group in groups]
+    names += [topics.requeue_topic(group, origin) for group in groups for origin in ("a.info", "b.info")]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) for name in names)
-    assert topics.requeue_topic("nova") == "nova.requeue"
+    assert topics.requeue_topic("nova", "a.info") == "nova.requeue.a.info"

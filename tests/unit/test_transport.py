@@ -148,3 +148,35 @@ notifier.Notifier(bus, driver="messagingv2").send_many({{}}, "info", [("e", n) f
     with locked(tmp_path / "bus.db"):
         ended = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert "7 notifications were not delivered within exit_timeout" in ended.stderr
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_of_multiprocessing_delivers_what_it_sent(tmp_path: Path, method: str) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(f"""
+import multiprocessing, sys
+from oslo_config import cfg
+from notifier_kafka import notifier, transport
+
+def connect():
+    bus = transport.get_notification_transport(cfg.ConfigOpts(), "sqlite:///{tmp_path}/bus.db")
+    return notifier.Notifier(bus, driver="messagingv2")
+
+def work(sender):
+    (sender or connect()).send_many({{}}, "info", [("e", n) for n in range(1000)])
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("{method}")
+    inherited = connect()
+    inherited.info({{}}, "e", 0)
+    inherited.flush(30)
+    for sender in ([inherited, None] if "{method}" == "fork" else [None, None]):
+        child = context.Process(target=work, args=(sender,))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+""")
+    subprocess.run([sys.executable, str(script)], check=True)
+    bus = make(tmp_path / "bus.db")
+    assert count(bus) == 2_001
+    bus.cleanup()

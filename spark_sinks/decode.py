@@ -53,11 +53,10 @@ def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
     Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for what is a
     notification), its texts, ``payload`` and ``context`` as VARIANT, and ``time``: the event's
     in UTC, or the record's where that is missing or absurd, which ``misdated`` tells.
-
     """
     read = _settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
     fields = _settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
-    return fields.select("*", *_dated(clock))
+    return fields.select("*", *dated(clock))
 
 
 def _settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
@@ -240,11 +239,11 @@ def _reason() -> Column:
     no_object = context.isNotNull() & (kind(context) != "VOID") & ~kind(context).startswith("OBJECT")
     reason = reason.when(no_object, "the context is no JSON object")
     reason = reason.when(_priority().isNull(), "no priority, so no notification")
-    return reason.when(~_priority().isin(*_PRIORITIES), "unknown priority")
+    return reason.when(~_priority().isin(*PRIORITY_NAMES), "unknown priority")
 
 
 _EVENT_TEXTS = ("message_id", "event_type", "publisher_id")
-_PRIORITIES = [name.upper() for name in PRIORITIES]
+PRIORITY_NAMES = [name.upper() for name in PRIORITIES]
 
 
 def _priority() -> Column:
@@ -270,7 +269,8 @@ def _unquote(source: Column) -> Column:
     return F.when(source.contains("%"), F.try_url_decode(escaped)).otherwise(source)
 
 
-def _dated(clock: Clock) -> list[Column]:
+def dated(clock: Clock) -> list[Column]:
+    """Return the time that counts, and whether that is the record's for want of a better one."""
     # A bare time of day would be taken for one of today.
     text, logged = F.col("timestamp"), F.col("logged")
     moment = F.when(text.like("____-__-__%"), F.try_to_timestamp(text))

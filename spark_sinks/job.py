@@ -77,6 +77,7 @@ class Job:
     ) -> None:
         self._spark = spark
         self._driver = driver
+        self._source = source.load(driver.url)
         self._ledger = ledger
         self._metrics = metrics
         self._sinks = sinks
@@ -142,7 +143,7 @@ class Job:
         _add(sums, planned, noted)
 
     def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
-        read = source.load(self._driver.url)(self._spark, self._driver.url, planned.spans)
+        read = self._source.read(self._spark, planned.spans)
         decoded = decode.decode(read, bounds.clock)
         pairs = durations.events(self._metrics).alias("pairs")
         placed = dedupe.place(aggregate.prepare(decoded, self._metrics, pairs), planned.spans).persist()

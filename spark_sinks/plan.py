@@ -70,7 +70,7 @@ def following(held: Sequence[Span], counted: Counted, start: str) -> list[Span]:
     found = []
     for span in held:
         ranges = counted.get(span.partition, ())
-        first = ranges[-1][1] if ranges else span.start
+        first = max(ranges[-1][1], span.start) if ranges else span.start
         if start == "latest" and not counted:
             first = span.stop
         if first <= span.stop:

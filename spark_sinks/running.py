@@ -14,7 +14,7 @@ from spark_sinks.sinks import sink
 def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
     """Open a job; what can be refused without Spark is refused before it starts."""
     conf = driver.url.conf
-    source.load(driver.url)
+    needed = source.load(driver.url)
     kept = ledger.Ledger(chosen.checkpoint)
     sinks = {output: sink.load(output, conf) for output in chosen.outputs}
     with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
@@ -26,7 +26,7 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
                 group.master,
                 group.memory,
                 group.shuffle_partitions,
-                jars=(),
+                jars=needed.jars(),
                 java=group.java,
                 extra=group.spark_properties,
             )

@@ -1,11 +1,9 @@
-"""Where notifications come from: one function for each transport scheme, found by entry point.
-
-Each takes the session, the transport's URL and the spans of a batch, and returns the records
-in the columns of ``decode.RAW``.
-"""
+"""Where notifications come from: a source for each transport scheme, found by entry point."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,23 +15,44 @@ from spark_sinks import driver_source
 
 NAMESPACE = "spark_sinks.sources"
 
-Source = Callable[[SparkSession, TransportURL, Sequence[Span]], DataFrame]
+
+class Source(Protocol):
+    """Reads the spans of a batch. Made with the transport's URL, which carries the configuration."""
+
+    def __init__(self, url: TransportURL) -> None: ...
+
+    def jars(self) -> Sequence[Path]:
+        """Return the jars that Spark must have; they may have to be fetched."""
+
+    def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        """Return the records of the spans, with the columns of ``decode.RAW``."""
 
 
 def load(url: TransportURL) -> Source:
-    """Find the source for a URL."""
-    found: Source = plugins.load(NAMESPACE, str(url.transport))
-    return found
+    """Make the source for a URL."""
+    make: type[Source] = plugins.load(NAMESPACE, str(url.transport))
+    return make(url)
 
 
-def read_by_driver(spark: SparkSession, url: TransportURL, spans: Sequence[Span]) -> DataFrame:
-    """Read through the transport's own driver, in Python, a task for each span."""
-    if not url.virtual_host:
-        raise ConfigurationError(f"{url.masked()} is private to one process: name a file for others to read")
-    spark.dataSource.register(driver_source.DriverSource)
-    reader = spark.read.format(driver_source.DriverSource.name()).options(
-        url=str(url),
-        spans=json.dumps([[*span.partition, span.start, span.stop] for span in spans]),
-        config=json.dumps(list(url.conf.config_file or []) if "config_file" in url.conf else []),
-    )
-    return reader.load()
+class ByDriver:
+    """Reads through the transport's own driver, in Python, a task for each span."""
+
+    def __init__(self, url: TransportURL) -> None:
+        if not url.virtual_host:
+            raise ConfigurationError(
+                f"{url.masked()} is private to one process: name a file for others to read"
+            )
+        self._url = url
+
+    def jars(self) -> Sequence[Path]:
+        return ()
+
+    def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        spark.dataSource.register(driver_source.DriverSource)
+        conf = self._url.conf
+        reader = spark.read.format(driver_source.DriverSource.name()).options(
+            url=str(self._url),
+            spans=json.dumps([[*span.partition, span.start, span.stop] for span in spans]),
+            config=json.dumps(list(conf.config_file or []) if "config_file" in conf else []),
+        )
+        return reader.load()

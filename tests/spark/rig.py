@@ -16,8 +16,6 @@ from spark_sinks import decode, job, ledger, metrics, settings
 from spark_sinks.metrics import Metric
 from spark_sinks.sinks import files, sink
 
-IDENTITY = {"input": "test"}
-
 
 def conf() -> cfg.ConfigOpts:
     made = cfg.ConfigOpts()
@@ -59,7 +57,7 @@ class Rig:
     ) -> job.Sums:
         sinks = {output: sink.load(output, conf()) for output in outputs}
         made = job.Job(spark, self.driver, self.ledger, self.metrics, sinks)
-        with self.ledger.locked(IDENTITY, settings.digests(self.metrics)):
+        with self.ledger.locked({"input": self.driver.url.masked()}, settings.digests(self.metrics)):
             return made.run(topics, bounds)
 
     def deliveries(self) -> Iterator[Delivery]:

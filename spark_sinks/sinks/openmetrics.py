@@ -1,0 +1,106 @@
+"""``openmetrics:FILE``: the latest figure of each metric and group, for a scraper of text files.
+
+Two files: FILE is what is scraped, and FILE.state what it is made of, with the batch. The
+state is written first; if the program ends between the two, the next write mends it.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from pyspark.sql import DataFrame
+
+from notifier_kafka.errors import ConfigurationError
+
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_:]")
+
+
+class OpenMetricsSink:
+    """A gauge for each metric and width of window: that of the newest window that there is."""
+
+    def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
+        if not place:
+            raise ConfigurationError("output openmetrics: names no file")
+        self.file = Path(place).absolute()
+        self._state = self.file.with_name(f"{self.file.name}.state")
+
+    def last(self, job: str) -> int:
+        if not self._state.exists():
+            if self.file.exists():
+                raise ConfigurationError(f"output {self.file} is not of this program; name another file")
+            return 0
+        found = self._load()
+        if found["job"] != job:
+            raise ConfigurationError(f"output {self.file} is of another job; name another file")
+        # What a crash between the two files left undone.
+        _save(self.file, exposition(found["units"]))
+        return int(found["batch"])
+
+    def write(self, job: str, batch: int, found: DataFrame) -> int:
+        units = self._load()["units"] if self._state.exists() else {}
+        made: dict[str, dict[str, Any]] = {}
+        count = 0
+        for row in found.toLocalIterator():
+            start = int(row.window_start.timestamp())
+            width = int(row.window_end.timestamp()) - start
+            unit = made.setdefault(f"{row.metric}|{width}|{start}", {"start": start, "rows": []})
+            unit |= {"metric": row.metric, "width": width, "unit": row.unit}
+            unit["rows"].append([row.group, row.value])
+            count += 1
+        for unit in made.values():
+            key = f"{unit['metric']}|{unit['width']}"
+            if unit["start"] >= units.get(key, unit)["start"]:
+                units[key] = unit
+        _save(self._state, json.dumps({"job": job, "batch": batch, "units": units}))
+        _save(self.file, exposition(units))
+        return count
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(self._state.read_bytes())
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"output {self._state} cannot be read: {error}") from error
+        return found
+
+
+def exposition(units: dict[str, Any]) -> str:
+    """Spell the figures in OpenMetrics' text format."""
+    names: dict[str, list[dict[str, Any]]] = {}
+    for _, unit in sorted(units.items()):
+        names.setdefault(_FOREIGN.sub("_", unit["metric"]), []).append(unit)
+    lines = []
+    for name, listed in names.items():
+        lines.append(f"# TYPE {name} gauge")
+        lines.append(
+            f"# HELP {name} {_escape(listed[0]['metric'])}, unit {_escape(listed[0]['unit'] or '1')}"
+        )
+        for unit in listed:
+            end = unit["start"] + unit["width"]
+            for group, value in sorted(unit["rows"], key=lambda row: json.dumps(row[0], sort_keys=True)):
+                labels = {_label(k): v for k, v in sorted(group.items())} | {"window": f"{unit['width']}s"}
+                spelled = ",".join(f'{k}="{_escape(v or "")}"' for k, v in labels.items())
+                lines.append(f"{name}{{{spelled}}} {value!r} {end}")
+    return "\n".join([*lines, "# EOF\n"])
+
+
+def _label(name: str) -> str:
+    legal = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    return f"_{legal}" if legal[:1].isdigit() else legal
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _save(path: Path, text: str) -> None:
+    """Write a file that a scraper finds whole, the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    with part.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)

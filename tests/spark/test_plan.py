@@ -1,0 +1,116 @@
+"""Arithmetic of offsets, and the ledger's files: nothing of it needs Spark."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from notifier_kafka.driver import Partition, Span
+from notifier_kafka.errors import ConfigurationError, LogUnusable
+from spark_sinks import ledger, plan
+from spark_sinks.plan import Plan
+
+ONE, TWO = Partition("t", 0), Partition("t", 1)
+IDENTITY = {"input": "sqlite:///x"}
+
+RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)).map(sorted), max_size=6)
+
+
+def offsets(spans: list[Span]) -> list[int]:
+    return [at for span in spans for at in range(span.start, span.stop)]
+
+
+@given(ranges=RANGES, start=st.integers(0, 40), length=st.integers(0, 40))
+def test_what_is_counted_and_what_is_not_are_all(ranges: list[list[int]], start: int, length: int) -> None:
+    spans = [Span(ONE, first, stop) for first, stop in ranges]
+    counted = plan.add({}, spans).get(ONE, ())
+    inside = {at for span in spans for at in range(span.start, span.stop)}
+    assert {at for first, stop in counted for at in range(first, stop)} == inside
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(counted))
+
+    span = Span(ONE, start, start + length)
+    assert offsets(plan.uncounted(span, counted)) == [at for at in offsets([span]) if at not in inside]
+
+
+@given(lengths=st.lists(st.integers(0, 30), max_size=5), most=st.integers(1, 100))
+def test_a_limit_is_used_up_and_not_passed(lengths: list[int], most: int) -> None:
+    spans = [Span(Partition("t", number), 5, 5 + length) for number, length in enumerate(lengths)]
+    found = plan.limit(spans, most)
+    assert plan.records(found) == min(most, sum(lengths))
+    wanted = {span.partition: span for span in spans}
+    assert all(span.start == 5 < span.stop <= wanted[span.partition].stop for span in found)
+
+
+def test_a_limit_is_shared() -> None:
+    found = plan.limit([Span(ONE, 0, 100), Span(TWO, 0, 3)], 50)
+    assert found == (Span(ONE, 0, 47), Span(TWO, 0, 3))
+
+
+def test_going_on_from_what_is_counted() -> None:
+    held = [Span(ONE, 10, 20), Span(TWO, 0, 5)]
+    assert plan.following(held, {}, "earliest") == held
+    assert plan.following(held, {}, "latest") == [Span(ONE, 20, 20), Span(TWO, 5, 5)]
+    # A partition that appears later is read from its beginning, also when the job began at the end.
+    assert plan.following(held, {ONE: ((12, 15),)}, "latest") == [Span(ONE, 15, 20), Span(TWO, 0, 5)]
+
+
+def test_what_retention_took_is_known() -> None:
+    held = [Span(ONE, 10, 20), Span(TWO, 5, 9)]
+    assert plan.check_retention(held, {}) == []
+    counted = {ONE: ((0, 4),), TWO: ((0, 5),)}
+    assert plan.check_retention(held, counted) == [(held[0], 6)]
+    assert plan.following(held, counted, "earliest") == held
+    with pytest.raises(LogUnusable, match=r"topic t, partition 1 ends at offset 9.*up to 30"):
+        plan.check_retention(held, {TWO: ((0, 30),)})
+
+
+def test_a_plan_stays_until_it_is_counted(tmp_path: Path) -> None:
+    first = Plan(1, (Span(ONE, 0, 5), Span(TWO, 3, 4)))
+    kept = ledger.Ledger(tmp_path)
+    with kept.locked(IDENTITY, {}):
+        assert (kept.last(), kept.pending(), kept.counted()) == (0, None, {})
+        kept.write_plan(first)
+    again = ledger.Ledger(tmp_path)
+    with again.locked(IDENTITY, {}):
+        assert again.pending() == first
+        assert again.job == kept.job
+        again.write_counted(first, {"read": 6})
+        assert (again.last(), again.pending()) == (1, None)
+        assert again.counted() == {ONE: ((0, 5),), TWO: ((3, 4),)}
+        again.write_counted(Plan(2, (Span(ONE, 5, 7),)), {})
+        assert again.counted() == {ONE: ((0, 7),), TWO: ((3, 4),)}
+        assert again.sums(1)["read"] == 6
+
+
+def test_a_job_has_its_directory_for_itself(tmp_path: Path) -> None:
+    kept = ledger.Ledger(tmp_path / "a")
+    other = ledger.Ledger(tmp_path / "a")
+    with (
+        kept.locked(IDENTITY, {"m": "1"}),
+        pytest.raises(ConfigurationError, match="another process is running"),
+    ):
+        other.locked(IDENTITY, {}).__enter__()
+    with kept.locked(IDENTITY, {"n": "2"}):
+        pass
+    with pytest.raises(ConfigurationError, match="metric 'm' means something else"):
+        kept.locked(IDENTITY, {"m": "3"}).__enter__()
+    with pytest.raises(ConfigurationError, match='of another job: its input is "sqlite:///x", not "kafka:"'):
+        kept.locked({"input": "kafka:"}, {}).__enter__()
+
+
+def test_directories_of_others(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ConfigurationError, match=r"is not empty and not of a job: it holds thesis\.tex"):
+        ledger.Ledger(tmp_path).locked(IDENTITY, {}).__enter__()
+    with pytest.raises(ConfigurationError, match=r"Not a directory|File exists"):
+        ledger.Ledger(tmp_path / "thesis.tex").locked(IDENTITY, {}).__enter__()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "job.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(ConfigurationError, match="another version"):
+        ledger.Ledger(tmp_path / "b").locked(IDENTITY, {}).__enter__()
+    (tmp_path / "b" / "job.json").write_text("{")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        ledger.Ledger(tmp_path / "b").locked(IDENTITY, {}).__enter__()

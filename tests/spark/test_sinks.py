@@ -1,0 +1,105 @@
+"""Sinks by themselves: what they refuse, and that a batch written twice is there once."""
+
+import datetime
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+import rig
+from pyspark.sql import DataFrame, SparkSession
+
+from notifier_kafka.errors import ConfigurationError, DriverNotFound
+from spark_sinks import rows, shown
+from spark_sinks.sinks import sink
+
+BEGIN = datetime.datetime(2026, 11, 18, 7, tzinfo=datetime.UTC)
+HOUR = datetime.timedelta(hours=1)
+GROUP = {"type": 'a"b\n,\\', "none": None}
+SPELLED = json.dumps(GROUP, sort_keys=True)
+KINDS = ["parquet", "csv", "json", "jdbc:sqlite", "openmetrics"]
+
+
+def made(spark: SparkSession, *found: tuple[str, int, dict[str, str | None], float]) -> DataFrame:
+    listed = [(m, "B", BEGIN + hour * HOUR, BEGIN + (hour + 1) * HOUR, g, v) for m, hour, g, v in found]
+    return spark.createDataFrame(listed, rows.ROW)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_that_is_written_again(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    output = f"{kind}:{tmp_path}/place"
+    one = sink.load(output, rig.conf())
+    assert one.last("me") == 0
+    first = made(spark, ("m", 0, GROUP, 1.0), ("m", 0, {}, 2.0), ("m", 1, GROUP, 3.0))
+    assert one.write("me", 1, first) == one.write("me", 1, first) == 3
+    # Of window 0 one row is gone: what comes replaces all that there was.
+    assert sink.load(output, rig.conf()).write("me", 2, made(spark, ("m", 0, GROUP, 5.0))) == 1
+    assert sink.load(output, rig.conf()).last("me") == 2
+    with pytest.raises(ConfigurationError, match="place is of another job; name another"):
+        sink.load(output, rig.conf()).last("you")
+    if kind in ("parquet", "jdbc:sqlite"):
+        assert [row[1:] for row in shown.read(output, "m*", None, None)] == [
+            ("2026-11-18T07:00:00Z", "2026-11-18T08:00:00Z", SPELLED, 5.0, "B"),
+            ("2026-11-18T08:00:00Z", "2026-11-18T09:00:00Z", SPELLED, 3.0, "B"),
+        ]
+        assert shown.read(output, "n", None, None) == []
+        assert len(shown.read(output, "*", (BEGIN + HOUR).timestamp(), None)) == 1
+        assert len(shown.read(output, "*", None, (BEGIN + HOUR).timestamp())) == 1
+
+
+def test_openmetrics_show_the_newest_window(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "metrics.prom"
+    one = sink.load(f"openmetrics:{file}", rig.conf())
+    one.write("me", 1, made(spark, ("my.size", 1, GROUP, 3.0), ("my.size", 0, GROUP, 1.0)))
+    one.write("me", 2, made(spark, ("my.size", 0, GROUP, 9.0)))
+    expected = (
+        "# TYPE my_size gauge\n# HELP my_size my.size, unit B\n"
+        'my_size{none="",type="a\\"b\\n,\\\\",window="3600s"} 3.0 1794992400\n# EOF\n'
+    )
+    assert file.read_text() == expected
+    file.unlink()
+    assert one.last("me") == 2
+    assert file.read_text() == expected
+
+
+def test_the_console_shows_each_batch(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    one = sink.load("console:", rig.conf())
+    assert one.last("me") is None
+    assert one.write("me", 1, made(spark, ("m", 0, GROUP, 1.0))) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "metric": "m",
+        "unit": "B",
+        "window_start": "2026-11-18T07:00:00Z",
+        "window_end": "2026-11-18T08:00:00Z",
+        "group": GROUP,
+        "value": 1.0,
+    }
+
+
+def test_places_of_others(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    for kind in ("parquet", "csv", "json"):
+        with pytest.raises(
+            ConfigurationError, match=r"is not empty and not of this program: it holds thesis\.tex"
+        ):
+            sink.load(f"{kind}:{tmp_path}", rig.conf()).last("me")
+    with pytest.raises(ConfigurationError, match="is not of this program"):
+        sink.load(f"openmetrics:{tmp_path}/thesis.tex", rig.conf()).last("me")
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE metric_rows (a, b)")
+    connection.close()
+    with pytest.raises(ConfigurationError, match="the table metric_rows has the columns a, b, not metric"):
+        sink.load(f"jdbc:sqlite:{tmp_path}/other.db", rig.conf()).last("me")
+
+
+@pytest.mark.parametrize(
+    "output", ["parquet", "parquet:", "openmetrics:", "jdbc:", "jdbc:sqlite:", "jdbc:oracle:x"]
+)
+def test_outputs_that_name_nothing(output: str) -> None:
+    with pytest.raises(ConfigurationError, match="output"):
+        sink.load(output, rig.conf())
+
+
+def test_an_unknown_kind_is_told_from_the_known() -> None:
+    with pytest.raises(DriverNotFound, match="did you mean parquet"):
+        sink.load("parqet:x", rig.conf())

@@ -154,25 +154,25 @@ class LogSubscription:
             _renew_in_background(self, self._stop_renewing, self._terms.session / 3)
 
     def _fetch(self, connection: sqlite3.Connection, limit: int) -> list[Delivery]:
-        found: list[Delivery] = []
+        frames: list[tuple[Claim, Sequence[rows.Row]]] = []
+        left = limit
         for claim in self._claims:
-            if len(found) >= limit:
+            if not left:
                 break
-            position = self._next[claim.id]
-            frame = self._reader.frame(
-                connection,
-                rows.first_id(claim.id, position),
-                rows.first_id(claim.id + 1),
-                limit - len(found),
-            )
-            if frame:
-                self._advance(claim, position, frame)
-                found += rows.deliveries(frame, claim.partition)
+            start = rows.first_id(claim.id, self._next[claim.id])
+            if frame := self._reader.frame(connection, start, rows.first_id(claim.id + 1), left):
+                frames.append((claim, frame))
+                left -= len(frame)
+        found = [delivery for claim, frame in frames for delivery in rows.deliveries(frame, claim.partition)]
+        # Only now: had a later partition failed, nothing would have been handed over.
+        for claim, frame in frames:
+            self._advance(claim, frame)
         # The next poll begins with another partition, so that none starves.
         self._claims = self._claims[1:] + self._claims[:1]
         return found
 
-    def _advance(self, claim: Claim, position: int, frame: Sequence[rows.Row]) -> None:
+    def _advance(self, claim: Claim, frame: Sequence[rows.Row]) -> None:
+        position = self._next[claim.id]
         first, last = frame[0][0] & rows.OFFSET_MASK, frame[-1][0] & rows.OFFSET_MASK
         if first > position:
             LOG.warning(

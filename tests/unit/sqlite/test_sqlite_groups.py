@@ -3,8 +3,10 @@
 import os
 import pathlib
 import signal
+import sqlite3
 import threading
 import time
+from typing import Any
 
 import pytest
 from sqlite_rig import (
@@ -23,6 +25,7 @@ from sqlite_rig import (
 
 from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import CommitRefused, LogUnusable
+from notifier_kafka_drivers.sqlite import rows
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 from notifier_kafka_drivers.sqlite.subscription import LogSubscription
 
@@ -340,3 +343,27 @@ def test_reading_goes_fairly_over_partitions(path: pathlib.Path) -> None:
         subscription = driver.subscribe(["t"], "g", "earliest")
         firsts = {subscription.poll(5, LONG)[0].partition for _ in range(8)}
         assert len(firsts) == 4
+
+
+def test_an_error_in_a_later_partition_skips_nothing_of_an_earlier_one(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_once(reader: rows.Reader, *_: object) -> list[rows.Row]:
+        monkeypatch.undo()
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def frame_then_fail(reader: rows.Reader, *arguments: Any) -> list[rows.Row]:
+        if found := frame(reader, *arguments):
+            monkeypatch.setattr(rows.Reader, "frame", fail_once)
+        return found
+
+    frame = rows.Reader.frame
+    with open_driver(path) as driver:
+        spread(driver, 40)
+        subscription = driver.subscribe(["t"], "g", "earliest")
+        monkeypatch.setattr(rows.Reader, "frame", frame_then_fail)
+        with pytest.raises(LogUnusable):
+            subscription.poll(100, LONG)
+        publish(driver, "t", [1000])
+        found = poll_until(subscription, lambda found: 1000 in numbers(found))
+        assert sorted(numbers(found)) == [*range(40), 1000]

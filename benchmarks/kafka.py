@@ -8,7 +8,7 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import orjson
@@ -31,12 +31,12 @@ def publish(count: int, rounds: int) -> Results:
     found = {}
     with _broker() as cluster:
         for client, bare in CLIENTS.items():
-            with _transport(cluster, client) as bus:
+            with _transport(cluster, client) as bus, closing(bare(cluster.bootstrap)) as loop:
                 _make_topic(bus, "publishing")
                 contestants = [
                     _publishing("send_many", _send_many, bus),
                     _publishing("one by one", _one_by_one, bus),
-                    _bare_publishing(bare(cluster.bootstrap), client),
+                    _bare_publishing(loop, client),
                 ]
                 found[f"publish over Kafka with {client}"] = measure.compare(contestants, count, rounds)
     return found

@@ -14,12 +14,25 @@ SCHEMA_VERSION = 1
 # know our lock.
 FOREIGN_WAIT = 1.0
 
+Place = tuple[int, int]
+"""Device and inode: which file it is, whatever its name."""
+
 
 def make_directory(path: str) -> None:
-    """Make the directory of the log at ``path`` when it is missing, for the owner alone."""
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+    """Make the directories above the log at ``path`` that are missing, for the owner alone."""
+    for directory in reversed(pathlib.Path(path).parents):
+        # Each by itself: makedirs would give its mode to the last one only.
+        if not directory.is_dir():
+            directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def place(path: str) -> Place | None:
+    """Say which file is at ``path`` now, if any."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def connect(path: str, synchronous: str) -> sqlite3.Connection:
@@ -39,6 +52,10 @@ def _check_access(path: str) -> None:
     # process has on it, those of SQLite's other connections too.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        # Left by a log that was deleted or moved away while in use. Others may still
+        # write to them, and must not share them with the new one.
+        for suffix in ("-wal", "-shm"):
+            pathlib.Path(path + suffix).unlink(missing_ok=True)
     if not os.path.isfile(path):
         raise LogUnusable(f"log {path}: it is no regular file; name another path")
     for place in (path, os.path.dirname(path)):
@@ -52,6 +69,11 @@ def _check_access(path: str) -> None:
 def _set_up(connection: sqlite3.Connection, path: str, synchronous: str) -> None:
     # Who it belongs to comes first: nothing may change in a foreign file.
     is_new = _check_identity(connection, path)
+    if is_new:
+        # An empty file that somebody made; -wal and -shm take their modes from it. That of
+        # another user stays as its owner wants it.
+        with contextlib.suppress(PermissionError):
+            os.chmod(path, 0o600)
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise LogUnusable(

@@ -52,12 +52,13 @@ def refusal(use: str, path: pathlib.Path) -> str:
 def test_files_are_the_owners_alone(tmp_path: pathlib.Path) -> None:
     previous = os.umask(0)
     try:
-        with open_driver(tmp_path / "new" / "log.db") as driver:
+        directory = tmp_path / "new" / "newer"
+        with open_driver(directory / "log.db") as driver:
             publish(driver, "t", [1])
-            files = sorted((tmp_path / "new").iterdir())
+            files = sorted(directory.iterdir())
             assert [file.name for file in files] == ["log.db", "log.db-lock", "log.db-shm", "log.db-wal"]
             assert {mode(file) for file in files} == {0o600}
-            assert mode(tmp_path / "new") == 0o700
+            assert [mode(each) for each in (directory, directory.parent)] == [0o700, 0o700]
     finally:
         os.umask(previous)
 
@@ -193,8 +194,10 @@ def test_what_may_not_be_written_is_refused(what: str, use: str) -> None:
 
 def test_an_empty_file_becomes_a_log(tmp_path: pathlib.Path) -> None:
     (tmp_path / "log.db").touch()
+    (tmp_path / "log.db").chmod(0o666)
     with open_driver(tmp_path / "log.db") as driver:
         publish(driver, "t", [1])
+        assert {mode(file) for file in tmp_path.iterdir()} == {0o600}
         assert numbers(read_all(driver, "t")) == [1]
 
 

@@ -4,16 +4,18 @@ oslo.messaging's groups are registered beside ours with the same options, so tha
 file and a ``set_override`` written for it keep their meaning; ours wins where set.
 """
 
+import contextlib
 import difflib
 import os
 import pathlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from oslo_config import cfg, iniparser
+from oslo_config import cfg
 
-from notifier_kafka.errors import ConfigurationError
+from notifier_kafka import config_files
+from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 
 NOTIFICATIONS = "notifications"
 LISTENER = "listener"
@@ -190,6 +192,7 @@ def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
     """Read ``[notifications]``, with oslo.messaging's group where ours is silent."""
     register(conf)
     ours = read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
+    _warn_of_slips(conf)
     for opt in NOTIFICATION_OPTS:
         if not _is_set(conf, NOTIFICATIONS, opt.name) and _is_set(conf, OSLO_NOTIFICATIONS, opt.name):
             setattr(ours, opt.name, _value(conf, OSLO_NOTIFICATIONS, opt))
@@ -207,6 +210,32 @@ def transport_url(conf: cfg.ConfigOpts) -> str:
     register(conf)
     url: str | None = notifications(conf).transport_url or _value(conf, None, TRANSPORT_URL)
     return url or f"sqlite:///{data_directory() / 'notifications.db'}"
+
+
+def origin(conf: cfg.ConfigOpts, name: str) -> str:
+    """Say where the value of an option of ``[notifications]`` comes from: "app.conf, [group] name"."""
+    opt = next(opt for opt in NOTIFICATION_OPTS if opt.name == name)
+    groups = [NOTIFICATIONS, OSLO_NOTIFICATIONS, *([None] if name == TRANSPORT_URL.name else [])]
+    for group in groups:
+        section = conf if group is None else conf[group]
+        # An empty URL counts as none.
+        if _is_set(conf, group, name) and (section[name] or name != TRANSPORT_URL.name):
+            return _where(conf, group or "DEFAULT", TRANSPORT_URL if group is None else opt)
+    return f"the default of [{'DEFAULT' if None in groups else NOTIFICATIONS}] {name}"
+
+
+@contextlib.contextmanager
+def blame(conf: cfg.ConfigOpts, name: str, given: object = None) -> Iterator[None]:
+    """Let an error about the value of an option of ``[notifications]`` say where it comes from.
+
+    Not when the value was ``given``, as an argument, instead of being read.
+    """
+    try:
+        yield
+    except (ConfigurationError, DriverLoadFailure) as error:
+        if given is None:
+            error.args = (f"{origin(conf, name)}: {error}",)
+        raise
 
 
 def data_directory() -> pathlib.Path:
@@ -236,8 +265,11 @@ def read_group(
     conf.register_opts(by_name.values(), group=group)
     old = [(o.group or group, o.name, opt.dest) for opt in opts for o in opt.deprecated_opts if o.name]
     here = by_name.keys() | {name for section, name, _ in old if section == group}
-    for path in _config_files(conf):
-        _refuse_unknown(_section(path, group), here, f"{path}, [{group}]")
+    for file in config_files.read(conf):
+        _refuse_unknown(file.names(group), here, f"{file.path}, [{group}]")
+    config_files.warn_of_slips(conf, group, here)
+    for section in sorted({section for section, _, _ in old} - {group}):
+        config_files.warn_of_slips(conf, section, {name for each, name, _ in old if each == section})
     # A URL written for oslo.messaging has oslo.messaging's names, whatever their group.
     current = {name: dest for _, name, dest in old} | {name: name for name in by_name}
     _refuse_unknown(overrides or {}, current.keys(), "the transport URL's query")
@@ -260,12 +292,26 @@ def _value(conf: cfg.ConfigOpts, group: str | None, opt: cfg.Opt) -> Any:
 def _where(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
     """Say where a wrong value stands: oslo.config puts an internal object in that place."""
     names = [(group, opt.dest), *((old.group or group, old.name) for old in opt.deprecated_opts)]
-    # The last file that sets an option wins.
-    for path in reversed(_config_files(conf)):
-        for section, name in names:
-            if name in _section(path, section):
-                return f"{path}, [{section}] {name}"
-    return f"the environment or a call, [{group}] {opt.dest}"
+    found = [
+        (file.path, section, name)
+        for file in config_files.read(conf)
+        for section, name in reversed(names)
+        if name in file.names(section)
+    ]
+    if not found or not _may_be_of_a_file(conf, group, opt.dest):
+        return f"the environment or a call, [{group}] {opt.dest}"
+    # The last file that sets an option wins, but the values of several add up.
+    path, section, name = found[-1]
+    paths = dict.fromkeys(str(each) for each, _, _ in found) if opt.multi else [str(path)]
+    return f"{' and '.join(paths)}, [{section}] {name}"
+
+
+def _may_be_of_a_file(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    try:
+        location = conf.get_location(name, group=None if group == "DEFAULT" else group)
+    except UNREADABLE:
+        return True
+    return location is None or location.location is cfg.Locations.user
 
 
 def _reason(opt: cfg.Opt, error: Exception) -> str:
@@ -284,7 +330,15 @@ def _reason(opt: cfg.Opt, error: Exception) -> str:
     return reason
 
 
-def _is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+def _warn_of_slips(conf: cfg.ConfigOpts) -> None:
+    known = {opt.dest for opt in NOTIFICATION_OPTS}
+    if config_files.warn_of_slips(conf, OSLO_NOTIFICATIONS, known):
+        config_files.warn_of_unknown(conf, OSLO_NOTIFICATIONS, known)
+        config_files.warn_of_slips(conf, "DEFAULT", {TRANSPORT_URL.name})
+        config_files.warn_of_default(conf, TRANSPORT_URL.name)
+
+
+def _is_set(conf: cfg.ConfigOpts, group: str | None, name: str) -> bool:
     try:
         location = conf.get_location(name, group=group)
     except UNREADABLE:
@@ -309,22 +363,3 @@ def _refuse_unknown(names: Iterable[str], known: Collection[str], where: str) ->
             raise ConfigurationError(
                 f"{where}: unknown option {name!r}: {hint}known are {', '.join(sorted(known))}"
             )
-
-
-def _config_files(conf: cfg.ConfigOpts) -> list[pathlib.Path]:
-    if "config_file" not in conf:
-        return []  # never called, so no file was read
-    files = [pathlib.Path(path) for path in conf.config_file or []]
-    for directory in conf.config_dir or []:
-        files += sorted(pathlib.Path(directory).glob("*.conf"))
-    return files
-
-
-def _section(path: pathlib.Path, group: str) -> list[str]:
-    """List the names that a file sets in a section, whose name oslo.config reads in any case."""
-    sections: dict[str, dict[str, list[str]]] = {}
-    try:
-        cfg.ConfigParser(str(path), sections).parse()
-    except (OSError, iniparser.ParseError, cfg.ParseError) as error:
-        raise ConfigurationError(f"{path}: {error}") from None
-    return [name for section, names in sections.items() if section.lower() == group.lower() for name in names]

@@ -26,9 +26,7 @@ def load(namespace: str, name: str) -> Any:
         known = names(namespace)
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}? " if near else ""
-        raise DriverNotFound(
-            name, f"not found among {namespace}: {hint}installed are {', '.join(known) or 'none'}"
-        ) from None
+        raise DriverNotFound(name, f"not found: {hint}installed are {', '.join(known) or 'none'}") from None
     return manager.driver
 
 

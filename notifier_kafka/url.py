@@ -77,6 +77,11 @@ class TransportURL:
     def parse(cls, conf: cfg.ConfigOpts, url: str | None = None) -> "TransportURL":
         """Parse ``url``, or the one that the configuration gives."""
         text = url or options.transport_url(conf)
+        with options.blame(conf, "transport_url", given=url or None):
+            return cls._parse(conf, text)
+
+    @classmethod
+    def _parse(cls, conf: cfg.ConfigOpts, text: object) -> "TransportURL":
         if not isinstance(text, str):
             raise InvalidTransportURL(type(text).__name__, "a URL is text")
         if not _BEGINNING.match(text):

@@ -52,7 +52,10 @@ class RoutingChannel(Channel):
     def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
         super().__init__(conf, topics, transport)
         self._routes: dict[str, list[Route]] = {}
-        for route in read_routes(options.notifications(conf).routing_config):
+        path = options.notifications(conf).routing_config
+        with options.blame(conf, "routing_config"):
+            routes = read_routes(path)
+        for route in routes:
             self._routes.setdefault(route.channel, []).append(route)
         self._channels: dict[str, Channel] = {
             name: plugins.load(NAMESPACE, name)(conf, topics, transport) for name in self._routes
@@ -89,13 +92,13 @@ def read_routes(path: str) -> list[Route]:
     """Read a routing file. What is wrong with it is one ``ConfigurationError``."""
     if not path:
         raise ConfigurationError(
-            "[notifications] routing_config is not set: the channel routing needs the path of a YAML file"
+            "routing_config is not set: the channel routing needs the path of a YAML file"
         )
     try:
         with open(path, encoding="utf-8") as file:
             groups = yaml.load(file, Loader=_Loader)  # noqa: S506 - it is a SafeLoader
     except OSError as error:
-        raise ConfigurationError(f"[notifications] routing_config {path}: {error}") from None
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, ValueError) as error:  # PyYAML lets an impossible date through as it is
         raise ConfigurationError(f"{path}: not readable: {' '.join(str(error).split())}") from None
     return [

@@ -150,12 +150,14 @@ class App(app.App):
         """Read the files that the command line names, or the usual ones."""
         from oslo_config import cfg
 
+        from notifier_kafka import config_files
+
         conf = cfg.ConfigOpts()
         files = [argument for path in self.options.config_file for argument in ("--config-file", path)]
         try:
             conf(files, project=PROG, prog=PROG)
         except cfg.Error as error:
-            raise ConfigurationError(" ".join(str(error).split())) from error
+            raise ConfigurationError(config_files.describe(error)) from None
         return conf
 
     @contextlib.contextmanager

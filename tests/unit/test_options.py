@@ -1,6 +1,7 @@
 """Options: where a value comes from, and what is said about one that cannot be used."""
 
 import importlib.util
+import logging
 import pathlib
 from collections.abc import Callable
 from types import ModuleType
@@ -9,7 +10,7 @@ import pytest
 from oslo_config import cfg
 
 from notifier_kafka import options
-from notifier_kafka.errors import ConfigurationError
+from notifier_kafka.errors import ConfigurationError, DriverNotFound
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -170,6 +171,7 @@ def test_config_dir_is_read_and_checked(tmp_path: pathlib.Path) -> None:
     assert options.listener(conf).batch_size == 7
 
     (tmp_path / "two.conf").write_text("[listener]\nbatchsize = 7\n")
+    conf.reload_config_files()
     with pytest.raises(ConfigurationError, match=r"two.conf, \[listener\]: unknown option 'batchsize'"):
         options.listener(conf)
 
@@ -252,3 +254,170 @@ def test_set_transport_defaults() -> None:
         assert conf.control_exchange == "nova"
     finally:
         options.set_transport_defaults(before)
+
+
+def test_files_are_read_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "app.conf").write_text("[notifications]\ntopics = a\nretry = abc\n")
+    monkeypatch.chdir(tmp_path)
+    conf = cfg.ConfigOpts()
+    conf(args=["--config-file", "app.conf"], default_config_dirs=[])
+    options.register(conf)
+    assert options.listener(conf).batch_size == 500
+
+    monkeypatch.chdir("/")
+    (tmp_path / "app.conf").unlink()
+    with pytest.raises(ConfigurationError, match=r"^app.conf, \[notifications\] retry: 'abc'"):
+        options.notifications(conf)
+
+
+def test_a_file_that_went_before_it_was_looked_at_is_passed_over(read: Conf, tmp_path: pathlib.Path) -> None:
+    conf = read("[notifications]\ntopics = a\n")
+    (tmp_path / "app.conf").unlink()
+
+    assert options.notifications(conf).topics == ["a"]
+
+
+def test_a_file_that_was_broken_since_is_passed_over(read: Conf, tmp_path: pathlib.Path) -> None:
+    conf = read("[notifications]\ntopics = a\n")
+    (tmp_path / "app.conf").write_bytes(b"[notifications\n\xff")
+
+    assert options.notifications(conf).topics == ["a"]
+
+
+def test_files_given_after_the_first_use_are_looked_at(tmp_path: pathlib.Path) -> None:
+    conf = cfg.ConfigOpts()
+    assert options.listener(conf).batch_size == 500
+
+    (tmp_path / "app.conf").write_text("[listener]\nbatchsize = 7\n")
+    conf(args=["--config-file", str(tmp_path / "app.conf")], default_config_dirs=[])
+    with pytest.raises(ConfigurationError, match="unknown option 'batchsize'"):
+        options.listener(conf)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[notificatons]\ndriver = log\n", "nothing reads [notificatons]: did you mean [notifications]?"),
+        ("[listner]\ngroup = a\n", "nothing reads [listner]: did you mean [listener]?"),
+        (
+            "[oslo_messaging_notification]\ndriver = log\n",
+            "nothing reads [oslo_messaging_notification]: did you mean [oslo_messaging_notifications]?",
+        ),
+        ("[defaults]\ntransport_url = x://s3cr3t\n", "nothing reads [defaults]: did you mean [DEFAULT]?"),
+        (
+            "[DEFAULT]\ntransport_ur = x://s3cr3t\n",
+            "nothing reads 'transport_ur': did you mean transport_url?",
+        ),
+        (
+            "[oslo_messaging_notifications]\ntopic = a\n",
+            "nothing reads 'topic': did you mean topics? known are",
+        ),
+    ],
+)
+def test_a_slip_that_nobody_would_read_is_warned_of_once(
+    read: Conf, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture, text: str, said: str
+) -> None:
+    conf = read(text)
+    for _ in range(2):
+        options.notifications(conf)
+        options.listener(conf)
+
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().startswith(str(tmp_path / "app.conf"))
+    assert said in record.getMessage()
+    assert "s3cr3t" not in record.getMessage()
+
+
+def test_a_driver_group_that_is_misspelt_is_warned_of(
+    read: Conf, kafka: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    conf = read("[driver_kafka]\nacks = 1\n[oslo_messaging_kafak]\nsecurity_protocol = SSL\n")
+    options.read_group(conf, kafka.GROUP, kafka.OPTS)
+
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "nothing reads [driver_kafka]: did you mean [drivers_kafka]?",
+        "nothing reads [oslo_messaging_kafak]: did you mean [oslo_messaging_kafka]?",
+    ]
+
+
+def test_what_others_own_is_no_slip(read: Conf, caplog: pytest.LogCaptureFixture) -> None:
+    conf = read(
+        "[DEFAULT]\ntransport_urls = a\ndebug = true\n"
+        "[notification]\nkey = a\n[notificatons]\nowner = a\n"
+        "[drivers_sqlite]\nbusy_timeout = 1\n[oslo_messaging_notifications]\ntheirs = a\n"
+    )
+    conf.register_opt(cfg.StrOpt("transport_urls"))
+    conf.register_opt(cfg.StrOpt("key"), group="notification")
+    options.register(conf)
+    conf.register_opt(cfg.StrOpt("theirs"), group="oslo_messaging_notifications")
+    options.notifications(conf)
+
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "origin"),
+    [
+        ("[notifications]\ndriver = x\n", "driver", "app.conf, [notifications] driver"),
+        (
+            "[oslo_messaging_notifications]\ndriver = x\n",
+            "driver",
+            "app.conf, [oslo_messaging_notifications] driver",
+        ),
+        ("[DEFAULT]\ntransport_url = x\n", "transport_url", "app.conf, [DEFAULT] transport_url"),
+        (
+            "[DEFAULT]\ntransport_url = x\n[notifications]\ntransport_url =\n",
+            "transport_url",
+            "app.conf, [DEFAULT] transport_url",
+        ),
+        (
+            "[DEFAULT]\ntransport_url = x\n[notifications]\ntransport_url = y\n",
+            "transport_url",
+            "app.conf, [notifications] transport_url",
+        ),
+        ("", "key", "the default of [notifications] key"),
+        ("", "transport_url", "the default of [DEFAULT] transport_url"),
+    ],
+)
+def test_origin(read: Conf, tmp_path: pathlib.Path, text: str, name: str, origin: str) -> None:
+    conf = read(text)
+    options.notifications(conf)
+
+    assert options.origin(conf, name).removeprefix(f"{tmp_path}/") == origin
+
+
+def test_origin_of_an_override_is_not_the_file(read: Conf) -> None:
+    conf = read("[notifications]\nkey = a\n")
+    options.register(conf)
+    conf.set_override("key", "b", group="notifications")
+
+    assert options.origin(conf, "key") == "the environment or a call, [notifications] key"
+
+
+def test_origin_of_what_several_files_add_to(read: Conf, tmp_path: pathlib.Path) -> None:
+    read("[notifications]\ndriver = log\nkey = a\n", "one.conf")
+    read("[notifications]\ndriver = noop\nkey = b\n", "two.conf")
+    conf = cfg.ConfigOpts()
+    conf(args=["--config-dir", str(tmp_path)], default_config_files=[])
+    options.register(conf)
+
+    both = f"{tmp_path}/one.conf and {tmp_path}/two.conf, [notifications] driver"
+    assert options.origin(conf, "driver") == both
+    assert options.origin(conf, "key") == f"{tmp_path}/two.conf, [notifications] key"
+
+
+def test_blame_says_where_a_value_comes_from_unless_it_was_given(read: Conf, tmp_path: pathlib.Path) -> None:
+    conf = read("[notifications]\ndriver = messagingv3\n")
+    options.register(conf)
+    error = DriverNotFound("messagingv3", "not found: did you mean messagingv2?")
+    with pytest.raises(DriverNotFound) as caught, options.blame(conf, "driver", given="messagingv3"):
+        raise error
+    assert str(caught.value) == "messagingv3: not found: did you mean messagingv2?"
+
+    with pytest.raises(DriverNotFound) as caught, options.blame(conf, "driver"):
+        raise error
+    assert str(caught.value) == (
+        f"{tmp_path}/app.conf, [notifications] driver: messagingv3: not found: did you mean messagingv2?"
+    )
+    assert caught.value.driver == "messagingv3"

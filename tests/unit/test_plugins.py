@@ -16,6 +16,7 @@ def test_a_plugin_is_loaded_and_not_called() -> None:
 def test_an_unknown_name_tells_the_nearest_and_all_installed() -> None:
     with pytest.raises(DriverNotFound, match="did you mean messagingv2") as caught:
         plugins.load("notifier_kafka.channels", "mesagingv2")
+    assert str(caught.value).startswith("mesagingv2: not found: did you mean messagingv2? installed are ")
     assert "routing" in str(caught.value)
     assert not caught.value.retriable
 

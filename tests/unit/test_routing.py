@@ -1,5 +1,6 @@
 import logging
 import pathlib
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -155,6 +156,18 @@ def test_the_sample_is_readable() -> None:
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(ConfigurationError, match=r"/nowhere/routing\.yaml: .*No such file"):
         routing.read_routes("/nowhere/routing.yaml")
+
+
+def test_an_error_about_the_file_names_the_option_too(make: Make, tmp_path: pathlib.Path) -> None:
+    chosen = make("")
+    (tmp_path / "app.conf").write_text("[notifications]\nrouting_config = /nowhere/routing.yaml\n")
+    conf = cfg.ConfigOpts()
+    conf(["--config-file", str(tmp_path / "app.conf")], default_config_dirs=[])
+    said = re.escape(
+        f"{tmp_path}/app.conf, [notifications] routing_config: /nowhere/routing.yaml: No such file"
+    )
+    with pytest.raises(ConfigurationError, match=f"^{said}"):
+        routing.RoutingChannel(conf, ["notifications"], chosen.transport)
 
 
 def test_without_a_file_the_option_is_named() -> None:

@@ -1,5 +1,7 @@
 """Transport URLs: what they say, and that no password leaves them."""
 
+import pathlib
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -155,3 +157,18 @@ def test_bad_query_names_the_option(conf: cfg.ConfigOpts, query: str, said: str)
 
     with pytest.raises(ConfigurationError, match=said):
         url.settings("drivers_test", OPTS)
+
+
+def test_a_bad_url_of_a_file_is_known_by_its_option(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "app.conf"
+    path.write_text("[DEFAULT]\ntransport_url = me:hunter2@broker\n")
+    conf = cfg.ConfigOpts()
+    conf(args=["--config-file", str(path)], default_config_dirs=[])
+    with pytest.raises(InvalidTransportURL) as caught:
+        TransportURL.parse(conf)
+    assert str(caught.value).startswith(f"{path}, [DEFAULT] transport_url: transport URL ")
+    assert "hunter2" not in str(caught.value)
+
+    with pytest.raises(InvalidTransportURL) as caught:
+        TransportURL.parse(conf, "just words")
+    assert str(caught.value).startswith("transport URL 'just words'")

@@ -102,6 +102,27 @@ def test_a_password_in_the_url_is_not_shown(run: Run) -> None:
     assert "hunter2" not in out + err
 
 
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[DEFAULT]\n transport_url = kafka://me:hunter2@h/\n", "app.conf, line 2: Unexpected continuation"),
+        ("[DEFAULT]\nhunter2\n", "app.conf, line 2: "),
+        ("transport_url = kafka://me:hunter2@h/\n", "app.conf, line 1: Section must be started"),
+        ("[hunter2\n", "app.conf, line 1: Invalid section"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_not_shown(
+    run: Run, tmp_path: pathlib.Path, text: str, said: str, debug: tuple[str, ...]
+) -> None:
+    path = tmp_path / "app.conf"
+    path.write_text(text)
+    code, out, err = run(*debug, "topics", "list", "--config-file", str(path))
+    assert code == 5
+    assert "hunter2" not in out + err
+    assert said in err.splitlines()[-1]
+
+
 def test_debug_shows_where_an_error_comes_from(run: Run) -> None:
     code, _, err = run("--debug", "topics", "list", "--transport-url", "nowhere://x")
     assert code == 5

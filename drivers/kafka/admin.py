@@ -91,7 +91,8 @@ class KafkaAdmin:
         # The members first: they are asked for until the group's coordinator is found, and
         # librdkafka crashes when it asks for positions before that (its issue 5040).
         members = self._members(admin, name)
-        positions = admin.positions(name)
+        # A group's coordinator may be about to move, or to begin.
+        positions = reading.patiently(lambda: admin.positions(name))
         ends = reading.ends(admin, positions)
         lag = {partition: max(0, ends[partition] - positions[partition]) for partition in ends}
         return GroupDescription(name, members, positions, lag)

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from notifier_kafka.driver import Delivery, Partition, Span
 from notifier_kafka.errors import TopicNotFound, TransportUnavailable
@@ -11,6 +12,7 @@ from .clients.client import EARLIEST, LATEST, Admin, Reader
 from .errors import AccessDenied
 from .properties import REQUEST_TIMEOUT
 
+Answer = TypeVar("Answer")
 BATCH = 1_000
 LATEST_MS = 2**62  # the end of time: more than the protocol can say, and infinity
 ROUNDING = 1e-3  # of a millisecond: what a time loses as a float of seconds
@@ -21,10 +23,15 @@ PATIENCE = 10.0  # seconds without any progress after which the log counts as un
 
 def offsets(admin: Admin, moments: Mapping[Partition, int]) -> dict[Partition, int]:
     """Find offsets; a topic just made, or one that changes its leader, is asked again."""
+    return patiently(lambda: admin.offsets(moments))
+
+
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """Ask again for as long as one call may take, while an error may pass."""
     deadline = time.monotonic() + REQUEST_TIMEOUT
     while True:
         try:
-            return admin.offsets(moments)
+            return ask()
         except TransportUnavailable as error:
             if isinstance(error, AccessDenied) or time.monotonic() > deadline:
                 raise

@@ -19,9 +19,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Start
-from notifier_kafka.errors import CommitRefused, MessagingException, TopicNotFound
+from notifier_kafka.errors import CommitRefused, MessagingException, TopicNotFound, TransportUnavailable
 
 from .clients import client
+from .losses import Losses
+from .outage import Outage
 
 LOG = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class KafkaSubscription:
         self._consumer: client.Consumer | None = None
         self._now: dict[Partition, int] | None = None
         self._recorded: dict[Partition, int] = {}
+        self._losses = Losses(self._group, self._known, lambda parts: offsets(0.0, parts))
+        self._outage = Outage()
         self._early: list[Delivery] = []
         self._polled = time.monotonic()
         self._held = False
@@ -64,9 +68,18 @@ class KafkaSubscription:
         deadline = time.monotonic() + timeout
         while not self._closed.is_set():
             left = max(0.0, min(SLICE, deadline - time.monotonic()))
-            deliveries = self._poll_once(limit, left)
-            if deliveries or time.monotonic() >= deadline:
+            try:
+                deliveries = self._poll_once(limit, left)
+            except TransportUnavailable as error:
+                self._outage.begin(error)
+                raise
+            if deliveries:
+                self._outage.end()
                 return deliveries
+            if time.monotonic() >= deadline:
+                with self._lock:
+                    self._outage.look(self._consumer)
+                break
         return []
 
     def commit(self, positions: Positions) -> None:
@@ -90,6 +103,7 @@ class KafkaSubscription:
                 return
             # Behind the end Kafka would take it for a position that was lost, and begin anew.
             ends = self._offsets(None, owned)
+            self._losses.forget(owned)
             for partition in owned:
                 end = ends.get(partition, 0)
                 consumer.seek(partition, max(0, min(positions[partition], end)))
@@ -124,7 +138,7 @@ class KafkaSubscription:
 
     def _fetched(self, consumer: client.Consumer, limit: int, timeout: float) -> Sequence[Delivery]:
         try:
-            return consumer.poll(limit, timeout)
+            deliveries = consumer.poll(limit, timeout)
         except MessagingException:
             if self._misplaced:
                 # It would begin anywhere: leave, and join anew with the next poll.
@@ -132,6 +146,8 @@ class KafkaSubscription:
                 self._consumer = None
                 consumer.close()
             raise
+        self._losses.look(deliveries)
+        return deliveries
 
     def _joined(self, timeout: float) -> client.Consumer | None:
         """Return the consumer, once there is one; it is made in a thread, as that blocks."""
@@ -172,8 +188,9 @@ class KafkaSubscription:
     def _place(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         """Say where partitions begin that became ours; called by the consumer in its poll."""
         self._early = [d for d in self._early if d.partition not in partitions]
+        self._losses.forget(partitions)
         if self._private:
-            begin = {p: self._recorded[p] for p in partitions if p in self._recorded}
+            begin = {p: self._recorded[p] for p in partitions if self._recorded.get(p, -1) >= 0}
         else:
             begin = {}
             for partition in partitions:
@@ -202,8 +219,15 @@ class KafkaSubscription:
         if partition not in self._recorded:
             asked = () if self._private else [p for p in consumer.owned if p not in self._recorded]
             found = consumer.committed(asked) if asked else {}
-            self._recorded.update({p: found.get(p, 0) for p in asked or (partition,)})
+            # -1 for none: also a position of 0 is worth recording then.
+            self._recorded.update({p: found.get(p, -1) for p in asked or (partition,)})
         return self._recorded[partition]
+
+    def _known(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """Find the group's positions for ``Losses``; the consumer's thread is ours here."""
+        consumer = self._consumer
+        owned = consumer.owned if consumer else set()
+        return {p: self._position(consumer, p) for p in partitions if consumer and p in owned}
 
     def _record(self, consumer: client.Consumer, positions: Positions) -> None:
         try:
@@ -223,7 +247,9 @@ class KafkaSubscription:
                         self._held = True
                         consumer.hold()
                     # What slips through the hold is kept for the user's next poll.
-                    self._early += consumer.poll(1, 0.0)
+                    early = consumer.poll(1, 0.0)
+                    self._losses.look(early)
+                    self._early += early
             except MessagingException as error:
                 LOG.debug("Polling for a listener at work: %s", error)
             finally:

@@ -83,8 +83,12 @@ def test_a_static_member_is_the_same_after_a_restart(connect: Connect, topic: st
     assert len(gather(second, 10, seconds=20.0)) == 10
 
 
+def lost(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [said for record in caplog.records if " lost " in (said := record.getMessage())]
+
+
 def test_a_position_that_retention_took_goes_on_with_the_oldest_there_is(
-    connect: Connect, topic: str
+    connect: Connect, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver = connect()
     driver.admin().create_topic(topic, 1)
@@ -97,6 +101,26 @@ def test_a_position_that_retention_took_goes_on_with_the_oldest_there_is(
     publish(driver, *numbered(topic, 5, first=20))
     again = driver.subscribe([topic], topic, "earliest")
     assert numbers(gather(again, 5)) == list(range(20, 25))
+    assert lost(caplog) == [
+        f"Group {topic} lost 15 records of {topic}[0]: they were deleted before they were read"
+    ]
+
+
+def test_gaps_of_another_kind_are_no_losses(
+    connect: Connect, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 1)
+    for n in range(5):
+        transaction = driver.transaction()
+        transaction.offer(numbered(topic, 1, first=n)[0])
+        transaction.commit(30)
+    publish(driver, *numbered(topic, 3, first=5))
+    member = driver.subscribe([topic], topic, "earliest")
+    found = gather(member, 8)
+    assert numbers(found) == list(range(8))
+    assert found[-1].offset == 12  # with the mark of each transaction
+    assert lost(caplog) == []
 
 
 def test_a_topic_deleted_and_made_again_is_read_from_its_beginning(connect: Connect, topic: str) -> None:
@@ -131,6 +155,8 @@ def test_kip_848_where_the_client_has_it(connect: Connect, topic: str, client: s
         return
     found = gather(member, 20)
     member.commit({delivery.partition: delivery.offset + 1 for delivery in found})
+    with pytest.raises(ConfigurationError, match="kafka-python cannot show"):
+        connect(client="kafka-python").admin().describe_group(topic)
     other = driver.subscribe([topic], topic, "earliest")
     until(
         lambda: (

@@ -65,6 +65,9 @@ class Consumer(Protocol):
 
     def seek(self, partition: Partition, offset: int) -> None: ...
 
+    def reaches(self) -> bool:
+        """Tell whether there is a connection to a broker, as far as known. Does not block."""
+
     def hold(self) -> None:
         """Deliver nothing until ``proceed``: polls until then only keep the membership."""
 

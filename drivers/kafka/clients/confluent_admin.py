@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import confluent_kafka
 from confluent_kafka import (
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
@@ -29,6 +30,7 @@ class Admin:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._link = Link()
+        self._config = dict(config)
         self._client = made(AdminClient, config, self._link)
         self._isolation = IsolationLevel.READ_COMMITTED
 
@@ -79,7 +81,8 @@ class Admin:
             "groups", lambda: self._client.list_consumer_groups(request_timeout=TIMEOUT).result()
         )
         for error in listing.errors:
-            raise translate(error.args[0], "groups")
+            # An exception, or what is inside of one.
+            raise translate(error.args[0] if isinstance(error, KafkaException) else error, "groups")
         return [group.group_id for group in listing.valid]
 
     def members(self, group: str) -> dict[str, frozenset[Partition]]:
@@ -92,11 +95,20 @@ class Admin:
         }
 
     def positions(self, group: str) -> dict[Partition, int]:
-        asked = [ConsumerGroupTopicPartitions(group)]
-        found = self._wait(f"group {group}", self._client.list_consumer_group_offsets, asked)[group]
-        return {
-            Partition(at.topic, at.partition): at.offset for at in found.topic_partitions if at.offset >= 0
-        }
+        """Ask as a consumer that never joins.
+
+        Its ListConsumerGroupOffsets crashes the process when the coordinator has just moved:
+        librdkafka 2.16 then looks for the group of a handle that has none.
+        """
+        seen = self._call("topics", lambda: self._client.list_topics(timeout=TIMEOUT)).topics.values()
+        asked = [TopicPartition(topic.topic, number) for topic in seen for number in topic.partitions]
+        own = {"group.id": group, "enable.auto.commit": False}
+        consumer = made(confluent_kafka.Consumer, self._config | own, self._link)
+        try:
+            found = self._call(f"group {group}", lambda: consumer.committed(asked, TIMEOUT)) if asked else []
+        finally:
+            consumer.close()
+        return {Partition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
     def move(self, group: str, positions: Positions) -> None:
         asked = [ConsumerGroupTopicPartitions(group, _listed(positions))]

@@ -1,6 +1,7 @@
 """confluent-kafka behind the seam: consuming."""
 
 import functools
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from .. import properties
 from . import client
 from .confluent_link import Link, attempt, made, translate
 
+QUIET = 12.0  # seconds; librdkafka tries to connect every ten, and tells when that was in vain
 AWAITED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
 
 # One of each is built for every record: past the constructors of named tuples, which check
@@ -51,6 +53,10 @@ class Consumer:
 
     def seek(self, partition: Partition, offset: int) -> None:
         attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition, offset)))
+
+    def reaches(self) -> bool:
+        # Asking the brokers would tell at once, and cost the membership time.
+        return time.monotonic() - self._link.told > QUIET
 
     def hold(self) -> None:
         self._held = True

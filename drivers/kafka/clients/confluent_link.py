@@ -4,6 +4,7 @@ Errors of brokers, which both clients number alike, are in ``drivers.kafka.error
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,11 +76,15 @@ class Link:
     def __init__(self) -> None:
         self._detail = ""
         self.down: MessagingException | None = None
+        self.told = 0.0
         self.fatal = False
 
     def on_error(self, error: KafkaError) -> None:
+        self.told = time.monotonic()
         if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its public name
-            self.down = self.down or TransportUnavailable(f"no broker is reached: {self._detail}")
+            self.down = self.down or TransportUnavailable(
+                f"no broker is reached: {self._detail or 'connections were closed'}"
+            )
         else:
             self._detail = " ".join(error.str().split())
             self.fatal = self.fatal or error.fatal()

@@ -10,6 +10,7 @@ from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
 from notifier_kafka.driver import Partition, Positions
+from notifier_kafka.errors import ConfigurationError
 
 from .. import errors
 from .client import Properties, Replicas
@@ -76,12 +77,26 @@ class Admin:
 
     def members(self, group: str) -> dict[str, frozenset[Partition]]:
         found = attempt(f"group {group}", lambda: self._client.describe_groups([group]))[group]
+        if not found["members"]:
+            self._refuse_unknown_protocol(group)
         # While partitions change hands nobody can say whose they are.
         settled = found["group_state"] == "Stable"
         return {
             member["member_id"]: _assigned(member["member_assignment"]) if settled else frozenset()
             for member in found["members"]
         }
+
+    def _refuse_unknown_protocol(self, group: str) -> None:
+        """Raise for a group of KIP-848, which the library's question shows without its members."""
+        listed = attempt("groups", self._client.list_groups)
+        state, kind = next(
+            ((one["group_state"], one["group_type"]) for one in listed if one["group_id"] == group), ("", "")
+        )
+        if kind.lower() == "consumer" and state != "Empty":
+            raise ConfigurationError(
+                f"group {group} has members by group_protocol = consumer, which kafka-python cannot show: "
+                "install notifier-kafka[confluent] and set [drivers_kafka] client = confluent-kafka"
+            )
 
     def positions(self, group: str) -> dict[Partition, int]:
         found = attempt(f"group {group}", lambda: self._client.list_group_offsets([group]))

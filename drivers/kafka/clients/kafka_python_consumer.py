@@ -13,7 +13,7 @@ from notifier_kafka.errors import TransportUnavailable
 
 from .. import properties, reach
 from . import client
-from .kafka_python_link import REQUEST_MS, attempt, connect
+from .kafka_python_link import REQUEST_MS, attempt, connect, connected
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
 CLOSE_MS = 2_000
@@ -34,7 +34,7 @@ class Line:
         if time.monotonic() - self._looked < LOOK:
             return
         self._looked = time.monotonic()
-        gone = not self._consumer.metrics()["consumer-metrics"]["connection-count"]
+        gone = not connected(self._consumer)
         again, self._gone = gone and self._gone, gone
         if again:
             where = properties.addresses(self._given)
@@ -73,6 +73,9 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def seek(self, partition: Partition, offset: int) -> None:
         attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition), offset))
+
+    def reaches(self) -> bool:
+        return connected(self._consumer)
 
     def hold(self) -> None:
         self._held = True

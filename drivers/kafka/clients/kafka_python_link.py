@@ -162,7 +162,7 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
         "kafka_client": net_client,
     }
     try:
-        return kind(**config, **own)
+        return kind(**{**config, **own})
     except Exception as error:  # noqa: BLE001 - whatever it is, it is translated
         # A constructor that fails leaves its thread and sockets behind.
         for one in made:
@@ -174,6 +174,12 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
             where = properties.addresses(given)
             raise TransportUnavailable(f"no broker is reached: {reach.why_not(where, given)}") from None
         raise translate(error, "no broker is reached") from None
+
+
+def connected(consumer: Any) -> bool:
+    """Tell whether a consumer has a connection that works; its metrics count tries as well."""
+    manager = consumer._client._manager  # noqa: SLF001
+    return any(one.connected for one in list(manager._conns.values()))  # noqa: SLF001
 
 
 def spelled(kind: Any, given: Mapping[str, str]) -> dict[str, Any]:

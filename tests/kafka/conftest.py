@@ -2,6 +2,7 @@
 
 import gc
 import pathlib
+import signal
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -13,9 +14,19 @@ from oslo_config import cfg
 
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
+from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 HERE = pathlib.Path(__file__).parent
+AT_ONCE = 0.0  # nobody needs the data
+QUICK = {
+    # Seconds instead of tens of them until another broker takes over.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "replica.lag.time.max.ms": "3000",
+    "min.insync.replicas": "2",
+    "default.replication.factor": "3",
+}
 # kafka-python leaves a socket whose TLS handshake failed to the garbage collector.
 LEFT_SOCKET = r"ignore:Exception ignored in. <ssl\.SSLSocket:pytest.PytestUnraisableExceptionWarning"
 
@@ -71,6 +82,42 @@ def connect_to(client: str) -> Iterator[Connect]:
 def connect(kafka_cluster: Any, connect_to: Connect) -> Connect:
     """Make a driver on the session's broker, with values for its options."""
     return lambda **values: connect_to(kafka_cluster.url, **values)
+
+
+@pytest.fixture(scope="session")
+def fragile_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("fragile"), leashed=True)
+    cluster.start()
+    yield cluster
+    cluster.stop(AT_ONCE)
+
+
+@pytest.fixture(scope="session")
+def trio_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("trio"), 3, properties=QUICK, leashed=True)
+    cluster.start()
+    yield cluster
+    cluster.stop(AT_ONCE)
+
+
+@pytest.fixture
+def fragile(fragile_for_all: Cluster) -> Iterator[Cluster]:
+    """A broker to stop, kill or hang; it runs again for the next test."""
+    yield fragile_for_all
+    mend(fragile_for_all)
+
+
+@pytest.fixture
+def trio(trio_for_all: Cluster) -> Iterator[Cluster]:
+    """Three brokers, two of which must have a record, to break; whole again for the next test."""
+    yield trio_for_all
+    mend(trio_for_all)
+
+
+def mend(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+        node.kill(signal.SIGCONT)
+    cluster.start()
 
 
 @pytest.fixture

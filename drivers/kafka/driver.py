@@ -90,9 +90,12 @@ class KafkaDriver(Driver):
             if complaint:
                 raise ConfigurationError(complaint)
 
+        # Now, so that a client library that is not there is the caller's error and not the thread's.
+        library = self._client
+
         def join(name: str, place: client.Place | None) -> client.Consumer:
             given = properties.listening(self._settings, name)
-            return self._client.consumer(given, topics, place)
+            return library.consumer(given, topics, place)
 
         def offsets(moment: float | None, parts: Sequence[Partition]) -> dict[Partition, int]:
             return self._offsets(topics, moment, parts)

@@ -183,8 +183,10 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Register the framework's options; again is harmless."""
     conf.register_opts(DEFAULT_OPTS)
     conf.register_opts(NOTIFICATION_OPTS, group=NOTIFICATIONS)
-    if OSLO_NOTIFICATIONS not in conf:
-        conf.register_opts(NOTIFICATION_OPTS, group=OSLO_NOTIFICATIONS)
+    # oslo.messaging, used for something else in this program, may have registered a part of them.
+    there = OSLO_NOTIFICATIONS in conf
+    missing = [opt for opt in NOTIFICATION_OPTS if not there or opt.dest not in conf[OSLO_NOTIFICATIONS]]
+    conf.register_opts(missing, group=OSLO_NOTIFICATIONS)
     conf.register_opts(LISTENER_OPTS, group=LISTENER)
 
 

@@ -101,6 +101,18 @@ def test_options_registered_before_by_another_library() -> None:
     assert options.transport_url(conf) == "rabbit://"
 
 
+def test_notification_options_registered_before_by_another_library() -> None:
+    conf = cfg.ConfigOpts()
+    theirs = [cfg.MultiStrOpt("driver", default=[], help="theirs"), cfg.IntOpt("retry", default=-1)]
+    conf.register_opts(theirs, group="oslo_messaging_notifications")
+    options.register(conf)
+    conf.set_override("driver", ["log"], group="oslo_messaging_notifications")
+    conf.set_override("key", "none", group="oslo_messaging_notifications")
+
+    assert options.notifications(conf).driver == ["log"]
+    assert options.notifications(conf).key == "none"
+
+
 def test_options_registered_afterwards_by_another_library() -> None:
     conf = cfg.ConfigOpts()
     options.register(conf)

@@ -14,7 +14,7 @@ class Accounts:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._counts: collections.Counter[str] = collections.Counter()
         self._unreported: collections.Counter[str] = collections.Counter()
         self._example = ""

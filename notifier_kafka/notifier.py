@@ -48,7 +48,8 @@ class Notifier:
         self.transport = transport
         self.publisher_id = publisher_id
         self.retry: int = settings.retry if retry is None else retry
-        self._key = keys.load(settings.key if key is None else key)
+        with options.blame(transport.conf, "key", given=key):
+            self._key = keys.load(settings.key if key is None else key)
         self._wait = False
         self._local = threading.local()
         self._wait_timeout: float = settings.wait_timeout
@@ -56,12 +57,13 @@ class Notifier:
         # As oslo.messaging: an empty name stands for none, and one that two files give counts once.
         names = [driver] if driver is not None else settings.driver
         self._driver_names = [name for name in dict.fromkeys(names) if name]
-        self._channels = self._load_channels(list(topics or settings.topics))
+        self._channels = self._load_channels(list(topics or settings.topics), driver)
 
-    def _load_channels(self, topics: list[str]) -> list[channel.Channel]:
+    def _load_channels(self, topics: list[str], given: str | None) -> list[channel.Channel]:
         if not self._driver_names:
             self.transport.warn_silent()
-        classes = [plugins.load(channel.NAMESPACE, name) for name in self._driver_names]
+        with options.blame(self.transport.conf, "driver", given=given):
+            classes = [plugins.load(channel.NAMESPACE, name) for name in self._driver_names]
         return [make(self.transport.conf, topics, self.transport) for make in classes]
 
     def prepare(

@@ -27,10 +27,10 @@ def get_notification_transport(
 ) -> "NotificationTransport":
     """Load the driver that ``url``, or else the configuration, names. Does no I/O on it."""
     options.register(conf)
-    if not isinstance(url, TransportURL):
-        url = TransportURL.parse(conf, url)
-    driver_class: type[Driver] = plugins.load(NAMESPACE, str(url.transport))
-    return NotificationTransport(driver_class(url))
+    parsed = url if isinstance(url, TransportURL) else TransportURL.parse(conf, url)
+    with options.blame(conf, "transport_url", given=url or None):
+        driver_class: type[Driver] = plugins.load(NAMESPACE, str(parsed.transport))
+    return NotificationTransport(driver_class(parsed))
 
 
 class NotificationTransport:

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from . import opening
+
 # Bytes of the lock file. Who waits for the log holds the turn, and who wants it again
 # queues behind: otherwise the one that just wrote is always quicker than those asleep.
 _LOG, _TURN = 0, 1
@@ -28,6 +30,7 @@ class FileLock:
     """
 
     _fd: int | None
+    _place: opening.Place | None
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -66,11 +69,18 @@ class FileLock:
     def _start_afresh(self) -> None:
         self._mutex = threading.Lock()
         self._fd = None
+        self._place = None
         self._slice_ends = 0.0
 
     def _take(self, deadline: float, give_up: Callable[[], bool] | None) -> bool:
+        # Deleted, it would be locked by those only who opened it before.
+        if self._fd is not None and opening.place(self._path) != self._place:
+            os.close(self._fd)
+            self._fd = None
+            self._slice_ends = 0.0
         if self._fd is None:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._place = opening.place(self._path)
         if time.monotonic() < self._slice_ends and self._lock(fcntl.F_WRLCK, _LOG):
             return True
         my_turn = False

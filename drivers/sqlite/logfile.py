@@ -7,20 +7,23 @@ writes, checkpoints, opens or closes does so under one lock file.
 
 import atexit
 import contextlib
-import ctypes
+import logging
 import os
 import shutil
 import sqlite3
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from notifier_kafka.errors import LogUnusable, TransportUnavailable
 
-from . import faults, opening
+from . import connections, faults, forking, opening
 from .lock import FileLock
+
+LOG = logging.getLogger(__name__)
 
 WAL_BOUND = 16 * 1024 * 1024
 _LOOK_AFTER = 1024 * 1024
@@ -39,7 +42,7 @@ class TurnMissed(TransportUnavailable):
 
 
 class LogFile:
-    """One SQLite file. Thread-safe; opened on first use, and anew in a forked child.
+    """One SQLite file. Thread-safe; opened on first use, and anew after a fork or a move.
 
     Connections are lent to one thread at a time, so there are as many as there were
     threads at once, and a thread that ends leaves none behind.
@@ -48,6 +51,7 @@ class LogFile:
     _lock: FileLock | None
     _idle: list[sqlite3.Connection]
     _users: int
+    _forks: int
     _unchecked: int
 
     def __init__(self, path: str | None, settings: Callable[[], Settings]) -> None:
@@ -55,12 +59,18 @@ class LogFile:
         self._directory_of: int | None = None
         self._settings = settings
         self._closed = False
-        self._start_afresh()
+        self._begin()
         _LOGS.add(self)
+        forking.join(self)
 
     @property
     def path(self) -> str:
         return self._path or "(temporary, not made yet)"
+
+    @property
+    def wanted_back(self) -> bool:
+        """Whether who only waits with a connection should return it: somebody forks."""
+        return self._forks > 0
 
     @contextlib.contextmanager
     def reading(self, timeout: float | None = None) -> Iterator[sqlite3.Connection]:
@@ -68,6 +78,7 @@ class LogFile:
         with faults.translated(self.path):
             connection = self._borrow(timeout)
             try:
+                self._check_place(connection)
                 yield connection
             finally:
                 self._give_back(connection)
@@ -77,11 +88,23 @@ class LogFile:
         self, timeout: float | None = None, give_up: Callable[[], bool] | None = None
     ) -> Iterator[sqlite3.Connection]:
         """Lend a connection in a write transaction; commit at the end, roll back on an error."""
-        with self.reading(timeout) as connection:
-            with self._turn(timeout, give_up), _transaction(connection):
-                yield connection
-            with self.changed:
-                self.changed.notify_all()
+        with self.reading(timeout) as connection, self.changing(connection, timeout, give_up):
+            yield connection
+
+    @contextlib.contextmanager
+    def changing(
+        self,
+        connection: sqlite3.Connection,
+        timeout: float | None = None,
+        give_up: Callable[[], bool] | None = None,
+    ) -> Iterator[None]:
+        """Make a write transaction of a block that has a connection already."""
+        with self._turn(timeout, give_up), connections.transaction(connection):
+            yield
+            # In the turn, and as late as can be: nobody may be told that it is durable.
+            self._check_place(connection)
+        with self.changed:
+            self.changed.notify_all()
 
     def checkpoint(self, written: int) -> None:
         """Move the WAL into the database when, after ``written`` more bytes, it is too long."""
@@ -92,7 +115,7 @@ class LogFile:
         with self.reading() as connection:
             if os.stat(f"{self.path}-wal").st_size > WAL_BOUND:
                 with self._turn():
-                    _truncate_wal(connection)
+                    connections.truncate_wal(connection)
 
     def close(self, wait: float | None = None) -> None:
         """Close everything once its users are done, or after ``wait`` seconds without them."""
@@ -100,33 +123,72 @@ class LogFile:
             self._closed = True
             done = self._state.wait_for(lambda: self._users == 0, wait)
             idle, self._idle = self._idle, []
-        with faults.translated(self.path):
-            self._close_connections(idle)
-            if done and self._lock:
-                self._lock.close()
-            if self._directory_of == os.getpid() and self._path:
-                shutil.rmtree(os.path.dirname(self._path), ignore_errors=True)
+            self._users += 1
+        try:
+            with faults.translated(self.path):
+                self._close_connections(idle)
+                if done and self._lock:
+                    self._lock.close()
+                if self._directory_of == os.getpid() and self._path:
+                    shutil.rmtree(os.path.dirname(self._path), ignore_errors=True)
+        finally:
+            self._count_out()
 
-    def abandon_after_fork(self) -> None:
-        """Forget the parent's connections: closing them here would drop locks and its WAL."""
-        for connection in self._all:
-            _leak(connection)
+    def pause(self) -> None:
+        with self._state:
+            self._forks += 1
+        with self.changed:
+            self.changed.notify_all()
+
+    def close_idle(self, wait: float) -> None:
+        deadline = time.monotonic() + wait
+        with self._state:
+            if not self._state.wait_for(lambda: self._users == 0, wait):
+                return
+            idle, self._idle = self._idle, []
+        # busy_timeout bounds what a call waits; a fork that hurries would cost the child its log.
+        if idle and self._lock and self._lock.acquire(max(0.0, deadline - time.monotonic())):
+            try:
+                while idle:
+                    self._close_one(idle[-1])
+                    idle.pop()
+            except (sqlite3.Error, OSError) as error:
+                LOG.warning("Forking: %s", faults.translate(error, self.path))
+            finally:
+                self._lock.release()
+        self._idle = idle
+
+    def resume(self) -> None:
+        with self._state:
+            self._forks -= 1
+            self._state.notify_all()
+
+    def start_afresh(self) -> set[opening.Place]:
+        left = set(self._places.values())
+        for connection in self._places:
+            # Closing it here would drop the parent's WAL.
+            connections.leak(connection)
         if self._lock:
             self._lock.abandon_after_fork()
-        self._start_afresh()
+        self._begin()
+        return left
 
-    def _start_afresh(self) -> None:
+    def _begin(self) -> None:
         self.changed = threading.Condition()
-        """Notified after each write of this process."""
+        """Notified after each write of this process, and when somebody forks."""
         self._state = threading.Condition()
         self._lock = None
         self._idle = []
-        self._all: set[sqlite3.Connection] = set()
+        self._places: dict[sqlite3.Connection, opening.Place] = {}
+        self._moved: set[sqlite3.Connection] = set()
         self._users = 0
+        self._forks = 0
         self._unchecked = 0
 
     def _borrow(self, timeout: float | None) -> sqlite3.Connection:
         with self._state:
+            if not self._state.wait_for(lambda: not self._forks, timeout):
+                raise TurnMissed(f"log {self.path}: this process forked for {timeout:g} s; try again")
             if self._closed:
                 raise LogUnusable(f"log {self.path}: its driver is closed; open a new one")
             self._users += 1
@@ -139,13 +201,17 @@ class LogFile:
             raise
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
-        with self._state:
-            keep = not self._closed
-            if keep:
+        if connection not in self._places:
+            # The parent's, of a child that was forked in the middle of using it.
+            return
+        try:
+            with self._state:
                 self._idle.append(connection)
-        if not keep:
-            self._close_connections([connection])
-        self._count_out()
+                stale = [one for one in self._idle if self._closed or one in self._moved]
+                self._idle = [one for one in self._idle if one not in stale]
+            self._close_connections(stale)
+        finally:
+            self._count_out()
 
     def _count_out(self) -> None:
         with self._state:
@@ -157,13 +223,35 @@ class LogFile:
             if self._path is None:
                 self._path = os.path.join(tempfile.mkdtemp(prefix="notifier-kafka-"), "log.db")
                 self._directory_of = os.getpid()
+            opening.make_directory(self._path)
             if self._lock is None:
-                opening.make_directory(self._path)
                 self._lock = FileLock(f"{self._path}-lock")
+        if forking.is_spoilt(opening.place(self._path)):
+            raise LogUnusable(
+                f"log {self._path}: it stayed in use while this process was forked, so that SQLite's locks "
+                "are wrong in here; fork when less is going on, or start the child as a new program"
+            )
         with self._turn(timeout):
             connection = opening.connect(self._path, self._settings().synchronous)
-        self._all.add(connection)
+            place = opening.place(self._path)
+        with self._state:
+            # No place at all is none that a file can have: the next check tells.
+            self._places[connection] = place or (0, 0)
         return connection
+
+    def _check_place(self, connection: sqlite3.Connection) -> None:
+        """Refuse to work on a file that is no longer at the path."""
+        known = self._places.get(connection)
+        if known is not None and known == opening.place(self.path):
+            return
+        if known is None:
+            raise LogUnusable(f"log {self.path}: the process was forked in the middle of using it; try again")
+        with self._state:
+            self._moved.update(one for one, place in self._places.items() if place == known)
+        raise TransportUnavailable(
+            f"log {self.path}: the file was deleted or moved away while in use; "
+            "put it back, or go on with a new one that the next call makes"
+        )
 
     @contextlib.contextmanager
     def _turn(
@@ -181,60 +269,36 @@ class LogFile:
         try:
             yield
         finally:
-            lock.release()
+            # In a child that was forked in here, the lock is another one, and not taken.
+            if self._lock is lock:
+                lock.release()
 
-    def _close_connections(self, connections: list[sqlite3.Connection]) -> None:
-        if not connections:
+    def _close_connections(self, unwanted: list[sqlite3.Connection]) -> None:
+        if not unwanted:
             return
         try:
             # The last connection to close a file checkpoints it.
             with self._turn():
-                for connection in connections:
-                    connection.close()
+                for connection in unwanted:
+                    self._close_one(connection)
         except TurnMissed:
             # The end of the process will free them without a checkpoint.
-            for connection in connections:
-                _leak(connection)
-        self._all.difference_update(connections)
+            for connection in unwanted:
+                connections.leak(connection)
+                forking.note_leaked(self._places[connection])
 
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    if connection.in_transaction:
-        # Left by an error so bad that even the roll-back failed.
-        connection.execute("ROLLBACK")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # After some errors SQLite has rolled back by itself.
-        if connection.in_transaction:
+    def _close_one(self, connection: sqlite3.Connection) -> None:
+        if connection in self._moved:
+            # SQLite does not do so for a file that it finds moved.
             with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise
-
-
-def _truncate_wal(connection: sqlite3.Connection) -> None:
-    # Without waiting for readers: then it moves what it can, and the next time is soon.
-    connection.execute("PRAGMA busy_timeout = 0").fetchall()
-    try:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {int(opening.FOREIGN_WAIT * 1000)}").fetchall()
-
-
-def _leak(connection: sqlite3.Connection) -> None:
-    """Keep a connection from ever being freed, because freeing it closes it."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+                connections.truncate_wal(connection)
+        connection.close()
+        with self._state:
+            self._moved.discard(connection)
+            del self._places[connection]
 
 
 _LOGS: "weakref.WeakSet[LogFile]" = weakref.WeakSet()
-
-
-def _abandon_all() -> None:
-    for log in list(_LOGS):
-        log.abandon_after_fork()
 
 
 def _close_all() -> None:
@@ -243,6 +307,5 @@ def _close_all() -> None:
             log.close(_EXIT_WAIT)
 
 
-os.register_at_fork(after_in_child=_abandon_all)
 # Before the interpreter frees what is left in any order, and without the lock.
 atexit.register(_close_all)

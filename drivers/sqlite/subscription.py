@@ -122,14 +122,17 @@ class LogSubscription:
         self._stop_renewing = threading.Event()
 
     def _poll(self, limit: int, deadline: float) -> Sequence[Delivery]:
-        with self._log.reading(max(_SHORTEST_TURN, deadline - time.monotonic())) as connection:
-            while True:
-                version = _data_version(connection)
-                self._settle_claims(connection, deadline)
-                if found := self._fetch(connection, limit):
-                    return found
-                if not self._await_change(connection, version, deadline):
-                    return ()
+        while True:
+            with self._log.reading(max(_SHORTEST_TURN, deadline - time.monotonic())) as connection:
+                while True:
+                    version = _data_version(connection)
+                    self._settle_claims(connection, deadline)
+                    if found := self._fetch(connection, limit):
+                        return found
+                    if not self._await_change(connection, version, deadline):
+                        break
+            if self._closed or time.monotonic() >= deadline:
+                return ()
 
     def _settle_claims(self, connection: sqlite3.Connection, deadline: float) -> None:
         """Trade partitions with the other members, when there is a reason to."""
@@ -142,8 +145,9 @@ class LogSubscription:
             if not self._membership.sees_dead(connection):
                 return
         turn = max(_SHORTEST_TURN, deadline - now)
-        with self._log.writing(turn, lambda: self._closed) as writer:
-            claims = self._membership.rebalance(writer)
+        # With the same connection: a fork that waits for it would keep a second one back.
+        with self._log.changing(connection, turn, lambda: self._closed):
+            claims = self._membership.rebalance(connection)
         held = {claim.id for claim in self._claims}
         self._next = {
             claim.id: self._next[claim.id] if claim.id in held else claim.position for claim in claims
@@ -154,7 +158,7 @@ class LogSubscription:
             _renew_in_background(self, self._stop_renewing, self._terms.session / 3)
 
     def _fetch(self, connection: sqlite3.Connection, limit: int) -> list[Delivery]:
-        frames: list[tuple[Claim, Sequence[rows.Row]]] = []
+        frames: list[tuple[Claim, list[rows.Row]]] = []
         left = limit
         for claim in self._claims:
             if not left:
@@ -184,9 +188,9 @@ class LogSubscription:
         self._next[claim.id] = last + 1
 
     def _await_change(self, connection: sqlite3.Connection, version: int, deadline: float) -> bool:
-        """Wait until the log changed or it is time to look; False at the deadline."""
+        """Wait until the log changed or it is time to look; False to give the connection back."""
         pause = _FIRST_PAUSE
-        while not self._closed:
+        while not self._closed and not self._log.wanted_back:
             now = time.monotonic()
             if now >= deadline:
                 return False

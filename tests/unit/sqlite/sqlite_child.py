@@ -5,14 +5,16 @@ import resource
 import select
 import struct
 import sys
+import threading
 import time
 
 from sqlite_rig import ends, make_driver, numbers, open_driver, publish, read_all, unexpected
 
 from notifier_kafka.driver import Limits, Receipt, Record
 from notifier_kafka.errors import MessagingException
-from notifier_kafka_drivers.sqlite import logfile
+from notifier_kafka_drivers.sqlite import connections
 from notifier_kafka_drivers.sqlite.appender import Appender
+from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
 
 
@@ -112,6 +114,61 @@ def fork(path: str) -> None:
     say(status)
 
 
+def prefork(path: str, order: str) -> None:
+    """Fork ten publishers out of a process whose threads publish and poll without a pause.
+
+    Each child publishes 50, waits until told, and publishes 50 more. The parent closes its
+    log before that (``first``) or after the children's end (``last``). It says how many it
+    published itself.
+    """
+    driver = make_driver(path)
+    stop = threading.Event()
+    counts = [0, 0]
+
+    def publish_on() -> None:
+        while not stop.is_set():
+            publish(driver, "t", range(counts[0], counts[0] + 20), b"parent")
+            counts[0] += 20
+
+    def poll_on() -> None:
+        subscription = driver.subscribe(["t"], "g", "earliest")
+        while not stop.is_set():
+            counts[1] += len(subscription.poll(100, 1))
+        subscription.close()
+
+    threads = [threading.Thread(target=work) for work in (publish_on, poll_on)]
+    for thread in threads:
+        thread.start()
+    reading, writing = os.pipe()
+    children = []
+    for number in range(10):
+        pid = os.fork()
+        if pid == 0:
+            os.close(writing)
+            _publish_in_halves(driver, number, reading)
+        children.append(pid)
+        time.sleep(0.01)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    if order == "first":
+        driver.close()
+    os.close(writing)
+    assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 10
+    assert counts[1]
+    driver.close()
+    say(counts[0])
+
+
+def _publish_in_halves(driver: SqliteDriver, number: int, told: int) -> None:
+    publish(driver, "t", range(50), b"child %d" % number)
+    os.read(told, 1)
+    publish(driver, "t", range(50, 100), b"child %d" % number)
+    if number % 2:
+        os._exit(0)
+    sys.exit(0)
+
+
 def storm_write(path: str, name: str, count: str, acknowledged: str) -> None:
     """Commit ``count`` transactions of a record or two; note how many are acknowledged."""
     with open_driver(path, "synchronous=normal&busy_timeout=60") as driver:
@@ -133,7 +190,7 @@ def storm_checkpoint(path: str) -> None:
                 if times % 2:
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 else:
-                    logfile._truncate_wal(connection)
+                    connections.truncate_wal(connection)
             times += 1
         say(times)
 

@@ -249,7 +249,7 @@ def test_threads_that_end_leave_no_connections(path: pathlib.Path) -> None:
             thread = threading.Thread(target=lambda: driver.spans(["t"]))
             thread.start()
             thread.join()
-        assert len(driver._log._all) <= 2
+        assert len(driver._log._places) <= 2
 
 
 def test_the_wal_stays_bounded(path: pathlib.Path) -> None:

@@ -77,8 +77,8 @@ class Consumer:
             at.offset = begin.get(partition, at.offset)
         (consumer.incremental_assign if self._incremental else consumer.assign)(gained)
         self.owned.update(partitions)
-        if self._held:
-            self.hold()
+        # Said either way: librdkafka remembers a pause of a partition that went and came back.
+        (self._consumer.pause if self._held else self._consumer.resume)(gained)
 
     def _lose(self, _consumer: Any, lost: list[TopicPartition]) -> None:
         self.owned.difference_update(Partition(at.topic, at.partition) for at in lost)

@@ -14,6 +14,7 @@ class Accounts:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
+        # Reentrant: a signal handler may publish while its thread is in here.
         self._lock = threading.RLock()
         self._counts: collections.Counter[str] = collections.Counter()
         self._unreported: collections.Counter[str] = collections.Counter()

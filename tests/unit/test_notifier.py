@@ -333,3 +333,28 @@ def test_an_empty_driver_is_none_and_one_named_twice_is_one(notifier_conf: cfg.C
     notifier.Notifier(bus).info({}, "e", 1)
     assert len(published(bus)) == 1
     bus.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            "[DEFAULT]\ntransport_url = sqlight://",
+            r"app.conf, \[DEFAULT\] transport_url: sqlight: not found: ",
+        ),
+        (
+            "[notifications]\ndriver = messagingv3",
+            r"app.conf, \[notifications\] driver: messagingv3: not found: ",
+        ),
+        ("[notifications]\nkey = publisher", r"app.conf, \[notifications\] key: publisher: not found: "),
+    ],
+)
+def test_what_is_not_there_is_blamed_on_its_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, said: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "app.conf").write_text(lines + "\n")
+    conf = cfg.ConfigOpts()
+    conf([], project="app", default_config_files=[str(tmp_path / "app.conf")])
+    with pytest.raises(DriverNotFound, match=said):
+        notifier.Notifier(transport.get_notification_transport(conf))

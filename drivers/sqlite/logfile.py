@@ -59,6 +59,8 @@ class LogFile:
         self._directory_of: int | None = None
         self._settings = settings
         self._closed = False
+        self.moves = 0
+        """How often the file was found to be another one than before."""
         self._begin()
         _LOGS.add(self)
         forking.join(self)
@@ -78,7 +80,7 @@ class LogFile:
         with faults.translated(self.path):
             connection = self._borrow(timeout)
             try:
-                self._check_place(connection)
+                self.check_place(connection)
                 yield connection
             finally:
                 self._give_back(connection)
@@ -102,9 +104,25 @@ class LogFile:
         with self._turn(timeout, give_up), connections.transaction(connection):
             yield
             # In the turn, and as late as can be: nobody may be told that it is durable.
-            self._check_place(connection)
+            self.check_place(connection)
         with self.changed:
             self.changed.notify_all()
+
+    def check_place(self, connection: sqlite3.Connection) -> None:
+        """Refuse to work on a file that is no longer at the path."""
+        known = self._places.get(connection)
+        if known is not None and known == opening.place(self.path):
+            return
+        if known is None:
+            raise LogUnusable(f"log {self.path}: the process was forked in the middle of using it; try again")
+        with self._state:
+            if connection not in self._moved:
+                self._moved.update(one for one, place in self._places.items() if place == known)
+                self.moves += 1
+        raise TransportUnavailable(
+            f"log {self.path}: the file was deleted or moved away while in use; "
+            "put it back, or go on with a new one that the next call makes"
+        )
 
     def checkpoint(self, written: int) -> None:
         """Move the WAL into the database when, after ``written`` more bytes, it is too long."""
@@ -238,20 +256,6 @@ class LogFile:
             # No place at all is none that a file can have: the next check tells.
             self._places[connection] = place or (0, 0)
         return connection
-
-    def _check_place(self, connection: sqlite3.Connection) -> None:
-        """Refuse to work on a file that is no longer at the path."""
-        known = self._places.get(connection)
-        if known is not None and known == opening.place(self.path):
-            return
-        if known is None:
-            raise LogUnusable(f"log {self.path}: the process was forked in the middle of using it; try again")
-        with self._state:
-            self._moved.update(one for one, place in self._places.items() if place == known)
-        raise TransportUnavailable(
-            f"log {self.path}: the file was deleted or moved away while in use; "
-            "put it back, or go on with a new one that the next call makes"
-        )
 
     @contextlib.contextmanager
     def _turn(

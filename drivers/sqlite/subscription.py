@@ -89,6 +89,8 @@ class LogSubscription:
         self._closed = True
         self._stop_renewing.set()
         with self._busy:
+            # Another one meanwhile, if the poll that was under way began anew.
+            self._stop_renewing.set()
             if not self._joined:
                 return
             self._joined = False
@@ -112,18 +114,24 @@ class LogSubscription:
     def _start_afresh(self) -> None:
         # Reentrant: a signal handler may close what its thread is polling.
         self._busy = threading.RLock()
+        self._reader = rows.Reader()
+        self._locked_since = 0.0
+        self._become_new()
+
+    def _become_new(self) -> None:
+        self._moves = self._log.moves
         self._membership = Membership(self._terms)
         self._joined = False
         self._claims = []
         self._next: dict[int, int] = {}
-        self._reader = rows.Reader()
         self._look_at = 0.0
-        self._locked_since = 0.0
         self._stop_renewing = threading.Event()
 
     def _poll(self, limit: int, deadline: float) -> Sequence[Delivery]:
         while True:
             with self._log.reading(max(_SHORTEST_TURN, deadline - time.monotonic())) as connection:
+                if self._moves != self._log.moves:
+                    self._follow()
                 while True:
                     version = _data_version(connection)
                     self._settle_claims(connection, deadline)
@@ -133,6 +141,14 @@ class LogSubscription:
                         break
             if self._closed or time.monotonic() >= deadline:
                 return ()
+
+    def _follow(self) -> None:
+        """Become a member of the file that is at the path now; nothing known of the old one holds."""
+        self._stop_renewing.set()
+        if self._terms.start == "latest":
+            # What is in it came after this member did.
+            self._terms = self._terms._replace(start="earliest")
+        self._become_new()
 
     def _settle_claims(self, connection: sqlite3.Connection, deadline: float) -> None:
         """Trade partitions with the other members, when there is a reason to."""
@@ -198,6 +214,7 @@ class LogSubscription:
                 return True
             with self._log.changed:
                 self._log.changed.wait(min(pause, deadline - now))
+            self._log.check_place(connection)
             pause = min(pause * 2, _LONGEST_PAUSE)
         return False
 

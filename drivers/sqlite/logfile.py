@@ -114,7 +114,9 @@ class LogFile:
         if known is not None and known == opening.place(self.path):
             return
         if known is None:
-            raise LogUnusable(f"log {self.path}: the process was forked in the middle of using it; try again")
+            raise LogUnusable(
+                f"log {self.path}: this process was forked in the middle of using it; go on in the parent"
+            )
         with self._state:
             if connection not in self._moved:
                 self._moved.update(one for one, place in self._places.items() if place == known)

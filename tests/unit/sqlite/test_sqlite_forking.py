@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
-from sqlite_rig import LONG, child, line, numbers, open_driver, publish, read_all
+from sqlite_rig import LONG, await_true, child, line, numbers, open_driver, publish, read_all
 
 from notifier_kafka.errors import LogUnusable
 from notifier_kafka_drivers.sqlite import forking
@@ -62,18 +62,27 @@ def test_a_busy_process_forks_publishers(path: pathlib.Path, order: str) -> None
 
 
 def test_a_child_keeps_its_log_when_the_parent_closes_it(path: pathlib.Path) -> None:
+    reading, writing = os.pipe()
     with open_driver(path) as driver:
         publish(driver, "t", [1])
-
-        def work() -> None:
-            publish(driver, "t", [2])
-            # Another process that closes the log must find it in use.
-            with child("storm_write", path, "w", 1, path.with_name("notes")) as other:
-                assert other.wait(LONG) == 0
-            assert path.with_name("log.db-wal").exists()
-            publish(driver, "t", [3])
-
-        assert succeeds_in_child(work)
+        pid = os.fork()
+        if pid == 0:
+            os.close(writing)
+            status = 1
+            try:
+                publish(driver, "t", [2])
+                os.read(reading, 1)
+                publish(driver, "t", [3])
+                status = 0
+            finally:
+                os._exit(status)
+        with open_driver(path) as other:
+            await_true(lambda: len(read_all(other, "t")) == 2)
+    # Nobody but the child has it open now.
+    os.close(writing)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(reading)
+    with open_driver(path) as driver:
         assert sorted(numbers(read_all(driver, "t"))) == [1, 2, 3]
 
 

@@ -54,12 +54,12 @@ def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
     notification), its texts, ``payload`` and ``context`` as VARIANT, and ``time``: the event's
     in UTC, or the record's where that is missing or absurd, which ``misdated`` tells.
     """
-    read = _settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
-    fields = _settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
+    read = settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
+    fields = settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
     return fields.select("*", *dated(clock))
 
 
-def _settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
+def settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
     """Select columns such that each is computed once, whatever is done with it further on.
 
     Spark's optimizer puts an expression in the place of the column that it makes, for
@@ -93,7 +93,7 @@ def _layers(raw: DataFrame) -> DataFrame:
     form = F.when(has, "binary").when(content_type, "structured").otherwise("plain")
     size = F.length("value")
     sound = F.is_valid_utf8(text) & (size <= MAX_SIZE)
-    return _settle(
+    return settle(
         raw,
         *POSITION,
         F.col("timestamp").alias("logged"),
@@ -119,7 +119,7 @@ def _open(layers: DataFrame) -> DataFrame:
         .when(version.isNotNull(), "envelope")
         .otherwise("flat")
     )
-    found = _settle(
+    found = settle(
         layers,
         *layers.columns,
         form.alias("shape"),
@@ -130,7 +130,7 @@ def _open(layers: DataFrame) -> DataFrame:
     body = F.when(enveloped & (F.col("version") == codec.VERSION), F.col("body"))
     inner = F.when(enveloped, jsontext.parse(body)).otherwise(F.col("outer"))
     kept = [name for name in found.columns if name not in ("form", "shape")]
-    found = _settle(found, *kept, F.col("shape").alias("form"), inner.alias("inner"))
+    found = settle(found, *kept, F.col("shape").alias("form"), inner.alias("inner"))
     return found.select("*", _layer_reason().alias("fault"))
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Driver, Span
 from notifier_kafka.errors import LogUnusable
-from spark_sinks import aggregate, decode, dedupe, durations, partials, plan, rows, source, topics
+from spark_sinks import aggregate, decode, dedupe, durations, partials, plan, rows, source, topics, usual
 from spark_sinks.ledger import Ledger
 from spark_sinks.metrics import Metric
 from spark_sinks.plan import Plan
@@ -143,34 +143,45 @@ class Job:
         _add(sums, planned, noted)
 
     def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
-        read = self._source.read(self._spark, planned.spans)
-        decoded = decode.decode(read, bounds.clock)
-        pairs = durations.events(self._metrics).alias("pairs")
-        placed = dedupe.place(aggregate.prepare(decoded, self._metrics, pairs), planned.spans).persist()
-        try:
-            return self._keep(planned, placed, bounds)
-        finally:
-            placed.unpersist()
+        quick, rest = usual.split(self._source.read(self._spark, planned.spans), bounds.clock)
+        with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
+            times = first.agg(
+                F.min("logged").alias("oldest"),
+                F.max("logged").alias("newest"),
+                F.count_if(~F.col("usual")).alias("unusual"),
+            ).first()
+            assert times is not None  # noqa: S101 - an aggregate has a row
+            LOG.info("batch %d: read", planned.batch)
+            if not times.unusual:
+                return self._keep(planned, first, times, bounds)
+            # The long way for the others, read again: it is not even planned where there are none.
+            decoded = decode.decode(rest, bounds.clock)
+            with _kept(self._prepared(decoded, planned, F.lit(False).alias("usual"))) as second:  # noqa: FBT003
+                return self._keep(planned, first.where("usual").unionByName(second), times, bounds)
 
-    def _keep(self, planned: Plan, placed: DataFrame, bounds: Bounds) -> dict[str, Any]:
-        times = placed.agg(F.min("logged").alias("oldest"), F.max("logged").alias("newest")).first()
-        assert times is not None  # noqa: S101 - an aggregate has a row
-        if bounds.horizon and times.oldest is not None:
-            found = dedupe.ids(placed).persist()
-            seen = self._seen(planned, times.oldest.timestamp() - bounds.horizon)
-            partials.write(found, self._ledger, "seen", planned.batch)
-            placed = dedupe.mark(placed, found, seen)
-        summary = aggregate.summarise(placed, self._metrics).persist()
-        partials.write(aggregate.partials(summary, self._metrics), self._ledger, "partials", planned.batch)
-        LOG.info("batch %d: partials written", planned.batch)
-        noted = self._note(summary)
-        if durations.any_of(self._metrics):
-            partials.write(durations.rows_of(placed), self._ledger, "pairs", planned.batch)
-        if noted["malformed"]:
-            self._set_aside(placed, planned)
-        summary.unpersist()
-        noted["newest_logged"] = times.newest.timestamp() if times.newest else 0.0
-        return noted
+    def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
+        pairs = durations.events(self._metrics).alias("pairs")
+        return dedupe.place(aggregate.prepare(decoded, self._metrics, pairs, mark), planned.spans)
+
+    def _keep(self, planned: Plan, placed: DataFrame, times: Row, bounds: Bounds) -> dict[str, Any]:
+        """Write what a batch leaves behind, and return what is noted of it."""
+        batch = planned.batch
+        with contextlib.ExitStack() as kept:
+            if bounds.horizon and times.oldest is not None:
+                ids = kept.enter_context(_kept(dedupe.ids(placed)))
+                partials.write(ids, self._ledger, "seen", batch)
+                placed = dedupe.mark(
+                    placed, ids, self._seen(planned, times.oldest.timestamp() - bounds.horizon)
+                )
+            summary = kept.enter_context(_kept(aggregate.summarise(placed, self._metrics)))
+            partials.write(aggregate.partials(summary, self._metrics), self._ledger, "partials", batch)
+            LOG.info("batch %d: partials written", batch)
+            noted = self._note(summary)
+            if durations.any_of(self._metrics):
+                partials.write(durations.rows_of(placed), self._ledger, "pairs", batch)
+            if noted["malformed"]:
+                self._set_aside(placed, planned)
+        return noted | {"newest_logged": times.newest.timestamp() if times.newest else 0.0}
 
     def _seen(self, planned: Plan, since: float) -> DataFrame | None:
         before = range(1, planned.batch)
@@ -219,16 +230,22 @@ class Job:
                 self._write(names, since, newest, sums)
 
     def _write(self, names: list[str], since: int, newest: int, sums: Sums) -> None:
-        merged = partials.changed(self._spark, self._ledger, self._metrics, since).persist()
-        found = rows.of_partials(merged, self._metrics).persist()
-        try:
+        changed = partials.changed(self._spark, self._ledger, self._metrics, since)
+        with _kept(changed) as merged, _kept(rows.of_partials(merged, self._metrics)) as found:
             for name in names:
                 with _failing(name, sums):
                     sums.rows[name] = self._sinks[name].write(self._ledger.job, newest, found)
                     LOG.info("batch %d: in %s", newest, name)
-        finally:
-            found.unpersist()
-            merged.unpersist()
+
+
+@contextlib.contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keep what a frame yields while it is used more than once."""
+    kept = frame.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from notifier_kafka import jars
 from spark_sinks import session
 
 HERE = Path(__file__).parent
@@ -28,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    started = session.start(session.Settings(master="local[2]"))
+    started = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     yield started
     started.stop()
     with warnings.catch_warnings():

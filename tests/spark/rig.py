@@ -17,9 +17,9 @@ from spark_sinks.metrics import Metric
 from spark_sinks.sinks import files, sink
 
 
-def conf() -> cfg.ConfigOpts:
+def conf(ini: str = "") -> cfg.ConfigOpts:
     made = cfg.ConfigOpts()
-    made([], default_config_files=[])
+    made([], default_config_files=[ini] if ini else [])
     return made
 
 
@@ -34,10 +34,10 @@ def bounds(**changes: Any) -> job.Bounds:
 class Rig:
     """One directory with a log, a checkpoint and outputs."""
 
-    def __init__(self, directory: Path, wanted: Sequence[Metric] | None = None) -> None:
+    def __init__(self, directory: Path, wanted: Sequence[Metric] | None = None, url: str = "") -> None:
         self.directory = directory
         self.metrics = wanted or metrics.default()
-        self.url = f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
+        self.url = url or f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
         self.transport = transport.get_notification_transport(conf(), self.url)
         self.driver: Driver = self.transport.driver
         self.ledger = ledger.Ledger(directory / "checkpoint")
@@ -60,13 +60,12 @@ class Rig:
         with self.ledger.locked({"input": self.driver.url.masked()}, settings.digests(self.metrics)):
             return made.run(topics, bounds)
 
-    def deliveries(self) -> Iterator[Delivery]:
-        names = self.driver.admin().list_topics()
+    def deliveries(self, names: Sequence[str] = ("t.info",)) -> Iterator[Delivery]:
         for span in self.driver.spans(names):
             yield from self.driver.read(span)
 
-    def truth(self) -> dict[recount.Key, float]:
-        return recount.rows(self.deliveries(), self.metrics, CLOCK.behind, CLOCK.ahead)
+    def truth(self, names: Sequence[str] = ("t.info",)) -> dict[recount.Key, float]:
+        return recount.rows(self.deliveries(names), self.metrics, CLOCK.behind, CLOCK.ahead)
 
     def parquet(self, spark: SparkSession, name: str) -> dict[recount.Key, float]:
         found = files.read(spark, self.directory / name).collect()

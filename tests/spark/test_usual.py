@@ -1,0 +1,118 @@
+"""The short way yields what the long way does, and takes nothing that is not ours."""
+
+import datetime
+import random
+from typing import Any
+
+import corpus
+import test_decode
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from notifier_kafka import codec, json_library
+from notifier_kafka.notification import Notification
+from spark_sinks import decode, usual
+
+CODERS = [codec.Codec(json_library.STANDARD), codec.Codec(json_library.fastest())]
+PAYLOADS: list[Any] = [
+    {"a": 1},
+    None,
+    "text",
+    {"é": ['🐍 "quoted" \\ / \n', {"b": {}}], "timestamp": "x", "_context": {}},
+    {"k": '","timestamp":"2026-11-18 07:50:58.485407","_context":{}}"}'},
+    [2**70, 1.5e300, True],
+]
+FIELDS = (
+    "reason",
+    "message_id",
+    "publisher_id",
+    "event_type",
+    "priority",
+    "timestamp",
+    "time",
+    "misdated",
+    "payload",
+)
+SENT = Notification("m", "compute.host", "a.b", "INFO", {}, "2026-11-18 07:50:58.485407", {})
+
+
+def read(spark: SparkSession, records: list[corpus.Raw]) -> tuple[list[Row], list[Row], list[int]]:
+    """Decode all records by both ways; return also which of them the short way leaves."""
+    frame = test_decode.frame_of(spark, records)
+    quick, rest = usual.split(frame)
+    slow = decode.decode(frame)
+    text = F.col("payload").cast("string").alias("payload")
+    kept = [name for name in FIELDS if name != "payload"]
+    return (
+        quick.select("offset", "usual", *kept, text).orderBy("offset").collect(),
+        slow.select("offset", *kept, text).orderBy("offset").collect(),
+        sorted(row.offset for row in rest.select("offset").collect()),
+    )
+
+
+def ours() -> list[corpus.Raw]:
+    forms: tuple[codec.Form, ...] = ("envelope", "flat")
+    return [
+        coder.encode(SENT._replace(payload=payload), form)
+        for coder in CODERS
+        for payload in PAYLOADS
+        for form in forms
+    ]
+
+
+def unusual() -> list[corpus.Raw]:
+    changes: list[dict[str, Any]] = [
+        {"publisher_id": None},
+        {"message_id": 'a"b'},
+        {"event_type": "a\\b"},
+        {"context": {"a": 1}},
+        {"timestamp": "2026-11-18 07:50:58"},
+        {"timestamp": None},
+    ]
+    found: list[corpus.Raw] = [CODERS[1].encode(SENT._replace(**change), "envelope") for change in changes]
+    value, headers = CODERS[1].encode(SENT, "envelope")
+    found.append((value, headers[1:]))
+    found.append((value, (*headers[:3], ("event-type", b"other"), headers[4])))
+    found.append((value, (*headers[:1], ("priority", b"LOUD"), *headers[2:])))
+    found.append((value + b" ", headers))
+    found.append((b" " + value, headers))
+    return found
+
+
+def test_both_ways_agree(spark: SparkSession) -> None:
+    mine, others = ours(), unusual()
+    quick, slow, rest = read(spark, mine + others + corpus.everything()[:400])
+    assert [row.usual for row in quick[: len(mine) + len(others)]] == [True] * len(mine) + [False] * len(
+        others
+    )
+    for one, other in zip(quick, slow, strict=True):
+        if one.usual:
+            assert [one[name] for name in FIELDS] == [other[name] for name in FIELDS]
+    assert rest == [row.offset for row in quick if not row.usual]
+
+
+def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
+    """Its payload may be none: it counts then, without one. Nothing else about it may be wrong."""
+    chance = random.Random(4)
+    damaged: list[corpus.Raw] = []
+    for value, headers in ours() * 20:
+        assert value
+        at = chance.randrange(len(value))
+        damaged.append((value[:at] + bytes([chance.choice(b'{}[]",:\\ux\xe9 0')]) + value[at + 1 :], headers))
+    quick, slow, _ = read(spark, damaged)
+    texts = FIELDS[1:5]
+    word = [(one, other) for one, other in zip(quick, slow, strict=True) if one.usual]
+    assert len(word) > 20
+    for one, other in word:
+        assert other.reason in (None, "no JSON", "no Unicode text")
+        if other.reason is None:
+            assert [one[name] for name in texts] == [other[name] for name in texts]
+
+
+def test_records_of_everything_else_are_left(spark: SparkSession) -> None:
+    """A tombstone has neither value nor headers, and a source may yield no list of headers at all."""
+    now = datetime.datetime(2026, 11, 18, tzinfo=datetime.UTC)
+    frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], decode.RAW)
+    quick, rest = usual.split(frame)
+    assert [row.usual for row in quick.collect()] == [False]
+    assert rest.count() == 1

@@ -39,6 +39,8 @@ class Transactions(Base):
             aborted.offer(record)
             open_still.offer(record)
         aborted.abort()
+        # To be a member may take a while, and only then would anything be seen.
+        rig.gather(1, member)
         rig.linger(member)
         assert len(rig.contents(topic)) == 1
         assert len(member.deliveries) == 1

@@ -136,8 +136,8 @@ LISTEN_OPTS = [
         "poll_interval",
         default=300.0,
         min=0,
-        help="Seconds between two polls after which a member that still gives signs of life "
-        "counts as stuck. An endpoint must handle what one poll brought within them.",
+        help="Seconds between two polls after which brokers count a member as stuck. Endpoints may "
+        "take longer: a thread polls in the listener's place.",
     ),
     cfg.StrOpt(
         "isolation_level",

@@ -353,7 +353,8 @@ def test_an_error_in_a_later_partition_skips_nothing_of_an_earlier_one(
         raise sqlite3.OperationalError("disk I/O error")
 
     def frame_then_fail(reader: rows.Reader, *arguments: Any) -> list[rows.Row]:
-        if found := frame(reader, *arguments):
+        found: list[rows.Row] = frame(reader, *arguments)
+        if found:
             monkeypatch.setattr(rows.Reader, "frame", fail_once)
         return found
 

@@ -54,6 +54,13 @@ def any_of(metrics: Sequence[Metric]) -> bool:
     return any(isinstance(metric.value, Duration) for metric in metrics)
 
 
+def is_event(metric: Metric, value: Duration) -> Column:
+    """Tell by its texts whether a notification may be a start or an end."""
+    event_type = F.col("event_type")
+    chosen = columns.selected_by_texts(metric.selection)
+    return chosen & (event_type.endswith(value.end) | event_type.endswith(value.start))
+
+
 def rows_of(prepared: DataFrame) -> DataFrame:
     """Take the starts and ends out of prepared notifications, where they are ``pairs``."""
     each = prepared.where(F.col("reason").isNull()).select(

@@ -19,7 +19,19 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Driver, Span
 from notifier_kafka.errors import LogUnusable
-from spark_sinks import aggregate, decode, dedupe, durations, partials, plan, rows, source, topics, usual
+from spark_sinks import (
+    aggregate,
+    decode,
+    dedupe,
+    durations,
+    needs,
+    partials,
+    plan,
+    rows,
+    source,
+    topics,
+    usual,
+)
 from spark_sinks.ledger import Ledger
 from spark_sinks.metrics import Metric
 from spark_sinks.plan import Plan
@@ -143,7 +155,9 @@ class Job:
         _add(sums, planned, noted)
 
     def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
-        quick, rest = usual.split(self._source.read(self._spark, planned.spans), bounds.clock)
+        quick, rest = usual.split(
+            self._source.read(self._spark, planned.spans), bounds.clock, needs.payload(self._metrics)
+        )
         with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
             times = first.agg(
                 F.min("logged").alias("oldest"),

@@ -36,21 +36,24 @@ _OUTLINES = [
 ]
 
 
-def split(raw: DataFrame, clock: Clock = CLOCK) -> tuple[DataFrame, DataFrame]:
+def split(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -> tuple[DataFrame, DataFrame]:
     """Return the notifications of usual records, decoded, and the other records as they are.
 
     The former have the columns of ``decode.decode``, and ``usual``: a row for every record,
-    so that one pass both decodes and tells whether there are others.
+    so that one pass both decodes and tells whether there are others. ``needed`` tells by the
+    texts whose payload is looked into; without it all are.
     """
     marked = _marked(raw)
     usual = F.col("outline").isNotNull()
-    fields = marked.select(
+    payload = jsontext.parse(F.when(usual if needed is None else usual & needed, _payload()))
+    fields = decode.settle(
+        marked,
         *POSITION,
         F.col("timestamp").alias("logged"),
         F.lit(None).cast("string").alias("reason"),
         *_TEXTS,
         F.substring("value", -_of_outline(_after_stamp), STAMP).cast("string").alias("timestamp"),
-        jsontext.parse(_payload()).alias("payload"),
+        payload.alias("payload"),
         F.lit(None).cast("variant").alias("context"),
         usual.alias("usual"),
     )
@@ -72,12 +75,16 @@ def _marked(raw: DataFrame) -> DataFrame:
     members = F.concat(*_TEXTS)
     sound = ~members.contains('"') & ~members.contains("\\") & F.col("priority").isin(*decode.PRIORITY_NAMES)
     outline = F.lit(None).cast("int")
+    # By its first few bytes a record has one outline, and the others need not be compared.
     for number, each in enumerate(_OUTLINES):
-        outline = F.when(F.col("text").startswith(_beginning(*each)) & _ends(*each), number).otherwise(
-            outline
-        )
+        whole = F.col("text").startswith(_beginning(*each)) & _ends(*each)
+        outline = F.when(F.col("text").startswith(_head(*each)), F.when(whole, number)).otherwise(outline)
     outline = F.when(sound & F.is_valid_utf8("text"), outline)
     return decode.settle(found, *found.columns, outline.alias("outline"))
+
+
+def _head(before: str, _after: str, quote: str, space: str) -> str:
+    return f"{before}{{{quote}message_id{quote}:{space}{quote}"
 
 
 def _beginning(before: str, _after: str, quote: str, space: str) -> Column:

@@ -7,12 +7,14 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
 import recount
 import rig
 import traffic
 from pyspark.sql import SparkSession
 
 from notifier_kafka.driver import Record
+from notifier_kafka.errors import LogUnusable
 from spark_sinks.metrics import Duration, Metric, Window
 from spark_sinks.paths import Path as Where
 
@@ -100,3 +102,29 @@ def read(part: Path, kind: str) -> list[dict[str, Any]]:
 
 def at(each: dict[str, Any], name: str) -> datetime.datetime:
     return rig.iso(str(each[name]).replace(".000Z", ""))
+
+
+def test_beginning_at_the_end_a_backfill_and_a_loss(spark: SparkSession, tmp_path: Path) -> None:
+    made = rig.Rig(tmp_path, FEW[:1])
+    outputs = [f"jdbc:sqlite:{tmp_path}/rows.db"]
+    sent = traffic.records(traffic.notifications(100))
+    made.publish(sent[:60])
+    assert made.run(spark, rig.bounds(start="latest"), outputs).read == 0
+    made.publish(sent[60:])
+    assert made.run(spark, rig.bounds(start="latest"), outputs).read == len(sent) - 60
+    assert made.run(spark, rig.bounds(since=0.0), outputs).read == 60
+    assert made.run(spark, rig.bounds(since=0.0), outputs).read == 0
+    counted = made.truth()
+    assert table(tmp_path / "rows.db") == counted
+
+    made.publish(sent[:10])
+    made.driver.admin().purge_topic("t.info")
+    with pytest.raises(
+        LogUnusable, match=r"t\.info, partition \d: \d+ records before offset \d+ were deleted"
+    ):
+        made.run(spark, rig.bounds(), outputs)
+    late = traffic.records(traffic.notifications(5, seed=9))
+    made.publish(late)
+    again = made.run(spark, rig.bounds(allow_loss=True), outputs)
+    assert (again.lost, again.read) == (10, len(late))
+    assert sum(table(tmp_path / "rows.db").values()) == sum(counted.values()) + 5

@@ -24,7 +24,7 @@ def notifications(count: int, seed: int = 1) -> list[Notification]:
         operation = chance.choice(["instance.create", "instance.reboot", "resize_x%"])
         phase = chance.choice([".start", ".end", ".start", ".end", ".error", ""])
         payload: Any = {
-            "id": f"i-{chance.randrange(count // 8)}",
+            "id": f"i-{chance.randrange(max(1, count // 8))}",
             "tenant": chance.choice(["red", "green", None, 5, "it's"]),
             "size": chance.choice([*SIZES, round(chance.expovariate(0.01), 4)]),
             "disks": [{"gb it": chance.randrange(100)}],

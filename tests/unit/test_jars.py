@@ -33,6 +33,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sum_ = hashlib.sha256(CONTENT).hexdigest()
     (tmp_path / "lists" / f"{NAME}.sha256").write_text(f"{sum_}  org.example:kafka-tools:4.3.0\n")
     monkeypatch.setattr(jars, "LISTS", tmp_path / "lists")
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)  # imported, it is found without a path
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not (Path(entry) / "pyspark").exists()])
 
 
@@ -141,7 +142,7 @@ def test_ivy_is_taken_from_the_jars_of_pyspark(tmp_path: Path, monkeypatch: pyte
         "raise AssertionError('found without an import')"
     )
     (tmp_path / "site" / "pyspark" / "jars" / "ivy-2.5.3.jar").touch()
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
     home = tmp_path / "jre"
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)

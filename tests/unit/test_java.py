@@ -47,7 +47,7 @@ def test_a_home_comes_before_the_path_and_that_before_the_wheel(
     (wheel / "__init__.py").write_text("raise AssertionError('found without an import')")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{tmp_path}/first/bin::{tmp_path}/gone:{tmp_path}/second/bin")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
     found = list(java.candidates(java.KAFKA))
     assert [(each.source, each.major) for each in found] == [
         ("JAVA_HOME", 21),

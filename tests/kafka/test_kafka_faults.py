@@ -124,7 +124,11 @@ def test_a_leader_that_is_killed_loses_nothing_acknowledged(
             listen(member, seen)
         return len(seen) >= OFFERED[client]
 
-    until(all_seen, f"{OFFERED[client]} records", 300.0)
+    try:
+        until(all_seen, f"{OFFERED[client]} records", 150.0)
+    except AssertionError as error:
+        counts = len(seen), len(publishing.acknowledged), len(publishing.failed)
+        raise AssertionError(f"{error}; seen, acknowledged, failed: {counts}") from None
     publishing.finish()
     assert publishing.failed == {}
     assert len(publishing.acknowledged) == OFFERED[client]

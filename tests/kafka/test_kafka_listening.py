@@ -71,6 +71,28 @@ def test_who_joins_does_not_wait_for_a_member_at_work(connect: Connect, topic: s
     assert taken[0].partition in refusal.value.partitions
 
 
+def test_members_that_are_polled_in_turn_settle(connect: Connect, topic: str) -> None:
+    """A join of one ends while the other is polled: it must count, not be begun again."""
+    driver = connect()
+    later = f"{topic}.later"
+    driver.admin().create_topic(topic, 2)
+    members = [driver.subscribe([topic, later], topic, "earliest") for _ in range(2)]
+    seen: set[int] = set()
+
+    def all_of(count: int) -> bool:
+        for member in members:
+            seen.update(numbers(list(member.poll(100, 0.2))))
+        return len(seen) >= count
+
+    publish(driver, *numbered(topic, 20))
+    until(lambda: all_of(20) and all(driver.admin().describe_group(topic).members.values()), "members")
+    # The leader of the group notices, and joins anew; the other hears of it at its next heartbeat.
+    driver.admin().create_topic(later, 2)
+    publish(driver, *numbered(later, 20, first=20))
+    until(lambda: all_of(40), "what is in the new topic", 30.0)
+    assert seen == set(range(40))
+
+
 def test_a_static_member_is_the_same_after_a_restart(connect: Connect, topic: str) -> None:
     name = f"host-{uuid.uuid4().hex[:6]}"
     driver = connect(group_instance_id=name)

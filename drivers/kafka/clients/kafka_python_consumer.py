@@ -13,6 +13,7 @@ from notifier_kafka.errors import TransportUnavailable
 
 from .. import properties, reach
 from . import client
+from .kafka_python_joins import Joins
 from .kafka_python_link import REQUEST_MS, attempt, connect, connected
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
@@ -50,6 +51,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._gained: set[TopicPartition] = set()
         self._held = False
         self._consumer = connect(KafkaConsumer, given)
+        self._joins = Joins(self._consumer._coordinator)  # noqa: SLF001
         self._line = Line(self._consumer, given)
         self._consumer.subscribe(list(topics), listener=self)
 
@@ -99,12 +101,8 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self.owned = self.owned - {Partition(*partition) for partition in revoked}
 
     def _poll(self, limit: int, timeout: float) -> list[Delivery]:
-        coordinator = self._consumer._coordinator  # noqa: SLF001
-        if coordinator.rejoining:
-            # A join for the sake of new partitions that outlasts a poll answers its own reason;
-            # the library then forgets to finish it, and would get nothing ever after.
-            coordinator.rejoin_needed = True
-        found = attempt("poll", lambda: self._consumer.poll(round(timeout * 1000), max_records=limit))
+        timeout_ms = self._joins.before_poll(round(timeout * 1000))
+        found = attempt("poll", lambda: self._consumer.poll(timeout_ms, max_records=limit))
         return [_delivery(record) for records in found.values() for record in records]
 
     def _begin(self) -> None:

@@ -31,4 +31,5 @@ def read(settings: dict[str, Any], topic: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    {"publish": publish, "read": read}[sys.argv[2]](json.loads(sys.argv[1]), *sys.argv[3:])
+    work = publish if sys.argv[2] == "publish" else read
+    work(json.loads(sys.argv[1]), *sys.argv[3:])

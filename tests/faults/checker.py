@@ -1,0 +1,263 @@
+"""Decides from journals alone whether a delivery promise was broken. Shares no code with the product.
+
+``python checker.py DIRECTORY POOL[=REPEATS]...`` reads ``*.journal`` there, prints the verdict and ends
+with 1 when a promise was broken. POOL is a pool that has to handle everything, REPEATS how often at most
+it may handle something again. A journal has one JSON object a line; ``what`` says what happened:
+
+========================  ==========================================================================
+publisher: offered        id, topic, key, number (grows within a key of one journal); before the call
+accepted                  id; the call returned
+acknowledged              id, perhaps partition and offset; durable, says the product
+spooled                   id; on the local disk, says the product
+failed                    id, reason; an error, says the product
+flushed                   left; with 0 all that is accepted so far and did not fail is acknowledged
+listener: listening       pool, topics; where nobody says it, a pool listens to everything
+handled                   pool, id, at, perhaps topic, key, number, message_id, partition, offset
+refused                   pool, id; the endpoint raised or wants it again
+set_aside                 pool, id; found among the dead letters of the pool
+========================  ==========================================================================
+
+A line without its end was being written when its process was killed: it does not count.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import pathlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+Line = dict[str, Any]
+
+
+@dataclasses.dataclass
+class Verdict:
+    """Counts, and an example of each broken promise. ``handled`` counts over all pools."""
+
+    offered: int = 0
+    acknowledged: int = 0
+    spooled: int = 0
+    failed: int = 0
+    handled: int = 0
+    refused: int = 0
+    duplicated: int = 0
+    lost: int = 0
+    beyond_bound: int = 0
+    reordered: int = 0
+    invented: int = 0
+    wrong_pool: int = 0
+    false_acknowledged: int = 0
+    examples: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def faultless(self) -> bool:
+        return not self.examples
+
+    def blame(self, what: str, example: str, count: int = 1) -> None:
+        setattr(self, what, getattr(self, what) + count)
+        self.examples.setdefault(what, example)
+
+    def __str__(self) -> str:
+        counts = {name: value for name, value in vars(self).items() if name != "examples"}
+        lines = [" ".join(f"{name} {value}" for name, value in counts.items())]
+        return "\n".join(lines + [f"{what}: {example}" for what, example in self.examples.items()])
+
+
+class Published:
+    """What publishers say."""
+
+    def __init__(self) -> None:
+        self.offered: dict[str, Line] = {}
+        self.acknowledged: dict[str, Line] = {}
+        self.spooled: set[str] = set()
+        self.failed: set[str] = set()
+
+    @property
+    def promised(self) -> set[str]:
+        return self.acknowledged.keys() | self.spooled
+
+    def read(self, journal: str, lines: Iterable[Line]) -> None:
+        accepted: dict[str, Line] = {}
+        for line in lines:
+            match line["what"]:
+                case "offered":
+                    self.offered[line["id"]] = line | {"journal": journal}
+                case "accepted":
+                    accepted[line["id"]] = line
+                case "acknowledged":
+                    self.acknowledged[line["id"]] = line
+                case "spooled":
+                    self.spooled.add(line["id"])
+                case "failed":
+                    self.failed.add(line["id"])
+                    accepted.pop(line["id"], None)
+                case "flushed" if not line["left"]:
+                    self.acknowledged = accepted | self.acknowledged
+
+
+class Listened:
+    """What the listeners of one pool say."""
+
+    def __init__(self) -> None:
+        self.topics: set[str] = set()
+        self.handled: list[Line] = []
+        self.refused: set[str] = set()
+        self.set_aside: set[str] = set()
+
+    def read(self, line: Line) -> None:
+        match line["what"]:
+            case "listening":
+                self.topics |= set(line["topics"])
+            case "handled":
+                self.handled.append(line)
+            case "refused":
+                self.refused.add(line["id"])
+            case "set_aside":
+                self.set_aside.add(line["id"])
+
+    def listens_to(self, topic: str | None) -> bool:
+        return not self.topics or topic in self.topics
+
+
+def check(directory: str | pathlib.Path, pools: Mapping[str, int]) -> Verdict:
+    """Judge the journals of ``directory``; ``pools`` gives each the repetitions that it may have."""
+    published = Published()
+    listened: dict[str, Listened] = {pool: Listened() for pool in pools}
+    for path in sorted(pathlib.Path(directory).glob("*.journal")):
+        lines = list(_lines(path))
+        published.read(path.stem, lines)
+        for line in lines:
+            if "pool" in line:
+                listened.setdefault(line["pool"], Listened()).read(line)
+    verdict = Verdict(
+        offered=len(published.offered),
+        acknowledged=len(published.acknowledged),
+        spooled=len(published.spooled),
+        failed=len(published.failed),
+    )
+    _check_acknowledged(published, verdict)
+    refused = {pool: each.refused for pool, each in listened.items()}
+    for pool, each in listened.items():
+        others = set().union(*(ids for name, ids in refused.items() if name != pool))
+        if pool in pools:
+            _check_lost(pool, each, published, verdict)
+        _check_origin(pool, each, published, verdict)
+        _check_repeats(pool, each, others, pools.get(pool, 0), verdict)
+        _check_order(pool, each, published, verdict)
+    return verdict
+
+
+def _lines(path: pathlib.Path) -> Iterator[Line]:
+    for line in path.read_bytes().splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            yield json.loads(line)
+
+
+def _check_acknowledged(published: Published, verdict: Verdict) -> None:
+    for each in published.acknowledged.keys() & published.failed:
+        verdict.blame("false_acknowledged", f"{each}: acknowledged and failed")
+    for each in published.promised - published.offered.keys():
+        verdict.blame("invented", f"{each}: acknowledged or spooled, never offered")
+    places: dict[tuple[str, int, int], str] = {}
+    for each, line in published.acknowledged.items():
+        if line.get("offset") is None:
+            continue
+        topic = published.offered.get(each, {}).get("topic", "")
+        other = places.setdefault((topic, line["partition"], line["offset"]), each)
+        if other != each:
+            verdict.blame("false_acknowledged", f"{each} and {other} in one place: {line}")
+
+
+def _check_lost(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
+    settled = {line["id"] for line in listened.handled} | listened.set_aside
+    for each in sorted(published.promised - settled):
+        if listened.listens_to(published.offered.get(each, {}).get("topic")):
+            verdict.blame("lost", f"{each}: pool {pool} never handled it")
+
+
+def _check_origin(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
+    """Find what nobody offered, what changed on its way, and what went to the wrong pool."""
+    names: dict[str, str] = {}
+    for line in listened.handled:
+        each = line["id"]
+        offered = published.offered.get(each)
+        if offered is None:
+            verdict.blame("invented", f"{each}: handled by {pool}, never offered")
+            continue
+        changed = [
+            name for name in ("topic", "key", "number") if line.get(name, offered[name]) != offered[name]
+        ]
+        if changed:
+            verdict.blame("invented", f"{each}: offered {offered}, handled {line}")
+        name = line.get("message_id", "")
+        if names.setdefault(each, name) != name:
+            verdict.blame("invented", f"{each}: came with two message ids, {names[each]} and {name}")
+        if not listened.listens_to(offered["topic"]):
+            verdict.blame("wrong_pool", f"{each}: {pool} does not listen to {offered['topic']}")
+        _check_place(each, line, published, verdict)
+
+
+def _check_place(each: str, line: Line, published: Published, verdict: Verdict) -> None:
+    receipt = published.acknowledged.get(each, {})
+    for name in ("partition", "offset"):
+        told, found = receipt.get(name), line.get(name)
+        if told is not None and found is not None and told != found:
+            verdict.blame(
+                "false_acknowledged", f"{each}: its receipt says {name} {told}, it came from {found}"
+            )
+
+
+def _check_repeats(pool: str, listened: Listened, elsewhere: set[str], bound: int, verdict: Verdict) -> None:
+    times = collections.Counter(line["id"] for line in listened.handled)
+    verdict.handled += len(times)
+    verdict.refused += len(listened.refused)
+    repeated = {each: count - 1 for each, count in times.items() if count > 1}
+    total = sum(repeated.values())
+    verdict.duplicated += total
+    if total <= bound:
+        return
+    verdict.blame("beyond_bound", f"{pool} repeated {total}, allowed are {bound}", total - bound)
+    # Wanted again by another pool, and by that one alone.
+    for each in sorted(repeated.keys() & (elsewhere - listened.refused)):
+        verdict.blame("wrong_pool", f"{each}: came again to {pool}, which had not refused it")
+
+
+def _check_order(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
+    """Compare, within each key, the order in which things were first handled with that of the offers.
+
+    Repetitions say nothing: after a fault a pool goes back to its last commit. What was
+    refused comes back later than its neighbours by design.
+    """
+    seen: set[str] = set()
+    last: dict[tuple[str, str, str | None], tuple[int, str]] = {}
+    for line in sorted(listened.handled, key=lambda line: line["at"]):
+        each = line["id"]
+        offered = published.offered.get(each)
+        if offered is None or each in seen or each in listened.refused:
+            continue
+        seen.add(each)
+        if offered["key"] is None:
+            continue
+        lane = offered["journal"], offered["topic"], offered["key"]
+        before = last.get(lane, (-1, ""))
+        if offered["number"] < before[0]:
+            verdict.blame("reordered", f"{each}: {pool} handled it after {before[1]}, key {offered['key']}")
+        else:
+            last[lane] = offered["number"], each
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(description="Judge journals of publishers and listeners.")
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("pools", metavar="POOL[=REPEATS]", nargs="+")
+    arguments = parser.parse_args()
+    pools = {name: int(bound or 0) for name, _, bound in (each.partition("=") for each in arguments.pools)}
+    verdict = check(arguments.directory, pools)
+    print(verdict)
+    return 0 if verdict.faultless else 1
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

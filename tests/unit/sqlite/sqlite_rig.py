@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from notifier_kafka.driver import Delivery, Limits, Partition, Record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
+from notifier_kafka_drivers.sqlite.lock import FileLock
 from notifier_kafka_drivers.sqlite.subscription import LogSubscription
 
 LONG = 60.0
@@ -96,6 +98,15 @@ def child(*arguments: object) -> Iterator[subprocess.Popen[str]]:
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+def suspend(process: subprocess.Popen[str], path: pathlib.Path) -> None:
+    """Stop a process, but not in the middle of a write: it would keep the log's lock until it goes on."""
+    lock = FileLock(f"{path}-lock")
+    assert lock.acquire(LONG)
+    process.send_signal(signal.SIGSTOP)
+    lock.release()
+    lock.close()
 
 
 def line(process: subprocess.Popen[str]) -> str:

@@ -21,6 +21,7 @@ from sqlite_rig import (
     poll_until,
     publish,
     read_all,
+    suspend,
 )
 
 from notifier_kafka.driver import Partition, Span
@@ -77,7 +78,7 @@ def test_a_member_that_is_stopped_is_replaced_and_then_refused(path: pathlib.Pat
             seen: set[int] = set()
             while len(seen) < 40:
                 seen |= {int(number) for number in line(listener).split()}
-            listener.send_signal(signal.SIGSTOP)
+            suspend(listener, path)
             subscription = driver.subscribe(["t"], "g", "earliest")
             publish(driver, "t", [1000], b"0")
             found = poll_until(subscription, lambda found: len(found) >= 1)

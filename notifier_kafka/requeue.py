@@ -127,6 +127,31 @@ def attempts(record: Record) -> int:
     return int(_number(record, ATTEMPT))
 
 
+def reason(record: Record) -> str:
+    """Say why a record was set aside; empty if none is given."""
+    return (_header(record, REASON) or b"").decode("utf-8", "replace")
+
+
+def origin(record: Record) -> str:
+    """Say where a record was first, as TOPIC PARTITION:OFFSET; empty if nothing says so."""
+    topic, number, offset = (
+        (_header(record, name) or b"").decode("utf-8", "replace") for name in (TOPIC, PARTITION, OFFSET)
+    )
+    return f"{topic} {number}:{offset}" if topic else ""
+
+
+def revived(record: Record, group: str) -> Record | None:
+    """Make the record that gives back one that was set aside; None if that is impossible.
+
+    It counts as never tried. Where it came from stays with it.
+    """
+    home = (_header(record, TOPIC) or b"").decode("utf-8", "replace")
+    if not home or record.value is None:
+        return None
+    kept = tuple(header for header in record.headers if header[0] not in _OURS)
+    return Record(topics.requeue_topic(group, home), record.value, record.key, kept)
+
+
 def _expect_nothing(record: Record, error: MessagingException) -> None:
     # Every record is offered with a callback of its own, so the publisher has nothing to say.
     raise AssertionError(f"{record.topic}: {error}")

@@ -26,14 +26,20 @@ def place(argument: str) -> Start | int:
     return _moment(argument, "earliest, latest, an offset")
 
 
+def moment(argument: str) -> float:
+    """Read a time in ISO 8601, which is UTC unless it says otherwise."""
+    return _moment(argument, "")
+
+
 def _moment(argument: str, others: str) -> float:
     try:
         moment = datetime.datetime.fromisoformat(argument)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
         return moment.astimezone(datetime.UTC).timestamp()
     except (ValueError, OverflowError):
+        wanted = f"none of {others} or" if others else "not"
         raise argparse.ArgumentTypeError(
-            f"{argument!r} is none of {others} or a time such as 2026-11-18T07:50:00Z"
+            f"{argument!r} is {wanted} a time such as 2026-11-18T07:50:00Z"
         ) from None
 
 

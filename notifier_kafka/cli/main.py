@@ -138,7 +138,7 @@ class App(app.App):
         self.stdout.write(f"{self.parser.format_help()}\ncommands:\n")
         for name, entry in sorted(self.command_manager):
             if not argv or name.startswith(f"{argv[0]} "):
-                self.stdout.write(f"  {name:<18}{_one_line(entry)}\n")
+                self.stdout.write(f"  {name:<22}{_one_line(entry)}\n")
         self.stdout.write(f"\n'{PROG} help COMMAND' tells more about one.\n")
         return Exit.OK
 

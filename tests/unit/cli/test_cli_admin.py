@@ -4,82 +4,19 @@ import csv
 import datetime
 import io
 import json
-import logging
 import os
 import pathlib
 import pty
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from oslo_config import cfg
+from cli_bench import Bench
 
-from notifier_kafka import transport
-from notifier_kafka.cli import cells, main, text
-from notifier_kafka.driver import Driver, Limits, Partition, Record
+from notifier_kafka.cli import cells, text
+from notifier_kafka.driver import Partition
 
 PATIENCE = 60.0
 HOSTILE = "evil\x1b[2J\u202e"
-
-
-class Bench:
-    """The program on a log, and a driver on the same log."""
-
-    def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        conf = cfg.ConfigOpts()
-        conf([], default_config_files=[], default_config_dirs=[])
-        self.url = url
-        self.transport = transport.get_notification_transport(conf, url)
-        self._capsys = capsys
-
-    @property
-    def driver(self) -> Driver:
-        return self.transport.driver
-
-    def run(self, *argv: str) -> tuple[int, str, str]:
-        code = main.main(("--transport-url", self.url, *argv))
-        captured = self._capsys.readouterr()
-        return int(code), captured.out, captured.err
-
-    def json(self, *argv: str) -> Any:
-        code, out, err = self.run(*argv, "--json")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    def refused(self, *argv: str) -> tuple[int, str]:
-        """Run what must fail; return its exit code and the lone line that it says."""
-        code, out, err = self.run(*argv)
-        assert out == ""
-        assert err.startswith("notifier-kafka: ")
-        assert err.count("\n") == 1
-        return code, err
-
-    def publish(self, topic: str, count: int) -> None:
-        publisher = self.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
-        for number in range(count):
-            publisher.offer(Record(topic, b"%d" % number))
-        assert publisher.flush(PATIENCE) == 0
-        publisher.close()
-
-    def topic(self, name: str, records: int) -> None:
-        """Make a topic of one partition, so that everybody knows what is where."""
-        self.driver.admin().create_topic(name, 1)
-        self.publish(name, records)
-
-    def positions(self, group: str) -> dict[Partition, int]:
-        return dict(self.driver.admin().describe_group(group).positions)
-
-
-@pytest.fixture
-def bench(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Bench]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    made = Bench(f"sqlite:///{tmp_path}/log.db", capsys)
-    yield made
-    made.transport.cleanup()
-    root.handlers[:], level = before
-    root.setLevel(level)
 
 
 def test_a_topic_is_made_shown_purged_and_deleted(bench: Bench) -> None:

@@ -1,0 +1,59 @@
+"""``notifier-kafka replay``: a range of one topic again, on another."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from notifier_kafka.cli import arguments, republish, text, topics
+from notifier_kafka.cli.command import Lister
+from notifier_kafka.cli.exits import UsageError
+from notifier_kafka.driver import Driver, Record, Span
+
+WHEN = "a time such as 2026-11-18T07:50 (UTC unless it says otherwise)"
+
+
+class Replay(Lister):
+    """Publish what a topic holds, or took within a time, once more to another topic.
+
+    Records keep their bytes, keys and headers, and so the message ids; those with the same
+    key stay in order. No group is touched: listen on the other topic to get them. Prints
+    what was taken of each partition.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add("from_topic", metavar="FROM_TOPIC", help="The topic as 'topics list' names it.")
+        add("to_topic", metavar="TO_TOPIC", help="Where to; it is made if it is not there.")
+        add("--since", type=arguments.moment, metavar="WHEN", help=f"Begin at {WHEN}.")
+        add("--until", type=arguments.moment, metavar="WHEN", help="End before that time.")
+        add("--dry-run", action="store_true", help="Say only what would be published.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        source, target = parsed_args.from_topic, parsed_args.to_topic
+        if source == target:
+            raise UsageError(f"replay: {source!r} onto itself would double it for every group that reads it")
+        self._dry = parsed_args.dry_run
+        with self.program.transport() as transport:
+            driver = transport.driver
+            topics.describe(driver.admin(), source)
+            spans = driver.spans([source], parsed_args.since, parsed_args.until)
+            if not self._dry:
+                republish.republish(driver, _records(driver, spans, target))
+        return ("topic", "partition", "first", "next", "records"), [
+            (text.visible(source), s.partition.number, s.start, s.stop, s.stop - s.start) for s in spans
+        ]
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        result = super().run(parsed_args)
+        self.app.stdout.flush()
+        if self._dry:
+            text.note("a dry run: nothing was published")
+        return result
+
+
+def _records(driver: Driver, spans: Sequence[Span], target: str) -> Iterator[Record]:
+    for span in spans:
+        for delivery in driver.read(span):
+            yield delivery.record._replace(topic=target)

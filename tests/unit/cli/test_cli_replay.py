@@ -1,0 +1,69 @@
+"""A range of one topic again, on another."""
+
+import time
+
+import pytest
+from cli_bench import PATIENCE, Bench
+
+from notifier_kafka.cli import text
+from notifier_kafka.driver import Limits, Record
+
+
+def put(bench: Bench, *records: Record) -> None:
+    publisher = bench.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
+    for record in records:
+        publisher.offer(record)
+    assert publisher.flush(PATIENCE) == 0
+    publisher.close()
+
+
+def held(bench: Bench, topic: str) -> list[Record]:
+    return [d.record for span in bench.driver.spans([topic]) for d in bench.driver.read(span)]
+
+
+def test_bytes_keys_headers_and_order_are_kept(bench: Bench) -> None:
+    sent = [Record("a", b"\xff%d" % n, b"k%d" % (n % 3), (("message-id", b"%d" % n),)) for n in range(2_500)]
+    sent.append(Record("a", None, b"k0"))
+    bench.driver.admin().create_topic("b", 1)
+    put(bench, *sent)
+    rows = bench.json("replay", "a", "b")
+    assert sum(row["records"] for row in rows) == len(sent)
+    found = held(bench, "b")
+    for key in (b"k0", b"k1", b"k2"):
+        assert [r for r in found if r.key == key] == [r._replace(topic="b") for r in sent if r.key == key]
+    assert len(held(bench, "a")) == len(sent)
+
+
+def test_a_range_of_time_and_a_dry_run(bench: Bench) -> None:
+    bench.topic("a", 0)
+    put(bench, Record("a", b"before"))
+    time.sleep(0.01)
+    since = text.iso(time.time())
+    time.sleep(0.01)
+    put(bench, Record("a", b"within"))
+    time.sleep(0.01)
+    until = text.iso(time.time())
+    time.sleep(0.01)
+    put(bench, Record("a", b"after"))
+    argv = ("replay", "a", "b", "--since", since, "--until", until)
+    expected = [{"topic": "a", "partition": 0, "first": 1, "next": 2, "records": 1}]
+    code, _, err = bench.run(*argv, "--dry-run")
+    assert (code, err) == (0, "notifier-kafka: a dry run: nothing was published\n")
+    assert "b" not in bench.driver.admin().list_topics()
+    assert bench.json(*argv) == expected
+    assert [record.value for record in held(bench, "b")] == [b"within"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (("a", "a"), "onto itself"),
+        (("c", "b"), "there is no topic 'c'"),
+        (("a", "b", "--since", "noon"), "'noon' is not a time"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(bench: Bench, argv: tuple[str, ...], words: str) -> None:
+    bench.topic("a", 1)
+    code, said = bench.refused("replay", *argv)
+    assert code == 2
+    assert words in said

@@ -7,6 +7,7 @@ import os
 import time
 
 _BLOCK = 64
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 _ids: list[str] = []
 # A child would go on with the ids that its parent has in hand.
 os.register_at_fork(after_in_child=_ids.clear)
@@ -25,24 +26,23 @@ def new_message_id() -> str:
 def _draw() -> list[str]:
     """Draw a block: asking the system for each id costs more than all the rest of it."""
     digits = os.urandom(16 * _BLOCK).hex()
-    return [_uuid4(digits[start : start + 32]) for start in range(0, len(digits), 32)]
+    return [
+        f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
+        f"-{_VARIANT[digits[at + 16]]}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
+        for at in range(0, len(digits), 32)
+    ]
 
 
-def _uuid4(digits: str) -> str:
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
-
-
-_second: tuple[int, str] = (-1, "")
+_second: tuple[str, str] = ("", "")
 
 
 def timestamp_now() -> str:
     """Return the time in naive UTC, ``YYYY-MM-DD HH:MM:SS.ffffff``; no fraction when it is zero."""
     global _second  # noqa: PLW0603 - replaced as a whole, so that threads see a matching pair
-    second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    digits = str(time.time_ns() // 1000)
+    second, fraction = digits[:-6], digits[-6:]
     known, text = _second
     if known != second:
-        text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
+        text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(int(second)))
         _second = (second, text)
-    microseconds = nanoseconds // 1000
-    return f"{text}.{microseconds:06d}" if microseconds else text
+    return f"{text}.{fraction}" if fraction != "000000" else text

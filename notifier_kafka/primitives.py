@@ -31,9 +31,9 @@ from typing import Any
 
 from notifier_kafka.errors import EncodeError
 
-MAX_DEPTH = 200
-"""Levels of objects and arrays in a payload: far more than people nest, and less than
-what readers and Python's own stack bear."""
+MAX_DEPTH = 254
+"""Levels of objects and arrays in a payload: far more than people nest, as many as orjson
+writes, and less than what readers and Python's own stack bear."""
 
 _SHOWN_STEPS = 8
 _SHOWN_KEY = 40

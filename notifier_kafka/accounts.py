@@ -26,11 +26,11 @@ class Accounts:
         with self._lock:
             self._counts[name] += count
 
-    def lose(self, reason: str, example: str) -> None:
-        """Count one notification lost and see to it that the log says so."""
+    def lose(self, reason: str, example: str, count: int = 1) -> None:
+        """Count notifications lost and see to it that the log says so."""
         with self._lock:
-            self._counts[f"lost.{reason}"] += 1
-            self._unreported[reason] += 1
+            self._counts[f"lost.{reason}"] += count
+            self._unreported[reason] += count
             self._example = example
             wait = self._next_report - time.monotonic()
             if wait > 0:

@@ -35,6 +35,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.url import TransportURL
 
+NAMESPACE = "notifier_kafka.drivers"
+"""Where drivers are found, by URL scheme."""
+
 Headers = tuple[tuple[str, bytes], ...]
 
 

@@ -9,7 +9,8 @@ name and its place, so that an ``except`` clause written for it still works.
     ├── MessagingTimeout                 a wait ended before its condition came true
     ├── DeliveryFailed                   a notification or record did not reach the log
     │   │                                (oslo.messaging's name: MessageDeliveryFailure)
-    │   └── OutboxFull                   the bounded buffer before the log has no room
+    │   ├── OutboxFull                   the bounded buffer before the log has no room
+    │   └── DeliveryGivenUp              the tries allowed were in vain; another may not be
     ├── EncodeError                      a notification has no form on the wire
     ├── DecodeError                      bytes on the log are no notification
     ├── CommitRefused                    the partition belongs to another member now
@@ -54,6 +55,12 @@ MessageDeliveryFailure = DeliveryFailed
 
 class OutboxFull(DeliveryFailed):
     """The bounded buffer between the caller and the log has no room."""
+
+    retriable = True
+
+
+class DeliveryGivenUp(DeliveryFailed):
+    """A record was not sent within the tries and time allowed, or before its publisher was closed."""
 
     retriable = True
 

@@ -14,6 +14,7 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification, make_notification
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.serializer import NoOpSerializer, Serializer
+from notifier_kafka.stats import Stats
 from notifier_kafka.transport import NotificationTransport
 
 LOG = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Notifier:
         key: KeySpec = None,
     ) -> None:
         settings = options.notifications(transport.conf)
+        transport.prepare()
         self.transport = transport
         self.publisher_id = publisher_id
         self.retry: int = settings.retry if retry is None else retry
@@ -141,8 +143,12 @@ class Notifier:
         return self._driver_names != ["noop"]
 
     def flush(self, timeout: float | None = None) -> int:
-        """Wait until all that was sent is settled; return how many notifications are not."""
+        """Wait until all that was sent is settled, or in the spool; return how many records are not."""
         return self.transport.flush(timeout)
+
+    def stats(self) -> Stats:
+        """Count what became of what was sent, by all notifiers of the transport."""
+        return self.transport.stats()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[list[Receipt]]:

@@ -102,16 +102,41 @@ NOTIFICATION_OPTS = [
     cfg.StrOpt("routing_config", default="", help="The YAML file of the channel routing."),
     cfg.StrOpt(
         "on_full",
-        default="block",
-        choices=["block", "drop_newest", "raise"],
-        help="What happens to a notification when the outbox is full. Every drop is counted and logged.",
+        sample_default="spool with a spool_dir, else block",
+        choices=["spool", "block", "drop_newest", "drop_oldest", "raise"],
+        help="What happens when the outbox is full: notifications go to a file in spool_dir, also when "
+        "the log is away, and from there to the log; or the call waits for block_timeout; or the new "
+        "or the oldest notification is dropped; or the call raises. Every drop is counted and logged.",
+    ),
+    cfg.StrOpt(
+        "spool_dir",
+        help="A directory on a local disk for what cannot be sent at the moment. Processes may share "
+        "it when they publish to the same log.",
+    ),
+    cfg.FloatOpt(
+        "spool_after",
+        default=2.0,
+        min=0.1,
+        help="Seconds without an acknowledgement after which notifications go to the spool.",
+    ),
+    cfg.IntOpt(
+        "spool_bytes",
+        default=1024 * 1024 * 1024,
+        min=1024 * 1024,
+        help="Bytes that the spool file of a process may take; then its oldest notifications are dropped.",
+    ),
+    cfg.FloatOpt(
+        "spool_age",
+        default=3 * 24 * 3600.0,
+        min=0,
+        help="Age in seconds at which a notification in the spool is dropped instead of being sent.",
     ),
     cfg.FloatOpt(
         "block_timeout",
-        default=0.05,
+        default=0.04,
         min=0,
-        help="Seconds that a call waits at most for room in a full outbox. Once one waited in "
-        "vain, those after it do not wait until there is room again.",
+        help="Seconds that a call waits at most for room in a full outbox, or in memory before the "
+        "spool's disk. Once one waited in vain, those after it do not wait until there is room again.",
     ),
     cfg.IntOpt(
         "outbox_records",
@@ -135,7 +160,7 @@ NOTIFICATION_OPTS = [
         "exit_timeout",
         default=5.0,
         min=0,
-        help="Seconds that the interpreter's exit waits for what is unsent.",
+        help="Seconds that the interpreter's exit waits for what is unsent. The rest goes to the spool.",
     ),
 ]
 
@@ -164,12 +189,47 @@ LISTENER_OPTS = [
         min=0,
         help="Seconds before a notification that an endpoint refused comes back.",
     ),
+    cfg.FloatOpt(
+        "requeue_delay_max",
+        default=60.0,
+        min=0,
+        help="Seconds up to which that time doubles with every attempt, for a notification over "
+        "which an endpoint raises.",
+    ),
     cfg.IntOpt(
         "max_attempts",
         default=5,
         min=1,
         help="How often an endpoint may raise over one notification before it is set aside in "
         "the group's dead-letter topic.",
+    ),
+    cfg.StrOpt(
+        "delivery",
+        default="at-least-once",
+        choices=["at-least-once", "at-most-once"],
+        help="Whether a position is committed after the endpoints returned, so that a crash repeats "
+        "what was under way, or before they are called, so that a crash loses it. At most once, "
+        "nothing comes back: what an endpoint raises over is set aside at once.",
+    ),
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        help="How many notifications, or lists of them, are handled at a time, each on a thread of "
+        "its own. What was fetched at once is shared out among them.",
+    ),
+    cfg.BoolOpt(
+        "ordered",
+        default=True,
+        help="Several workers keep the order of notifications with the same key. Without it any "
+        "free worker takes the next.",
+    ),
+    cfg.IntOpt(
+        "dedupe_window",
+        default=0,
+        min=0,
+        help="How many message ids of handled notifications a listener remembers, so as not to give "
+        "one that arrives twice to the endpoints again; 0 for none.",
     ),
 ]
 

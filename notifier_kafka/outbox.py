@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from notifier_kafka.driver import Limits, OnFailure, OnSettled, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
 
 LOG = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class Outbox:
     def _run(self) -> None:
         while batch := self._take():
             self._process(batch)
-        closed = DeliveryFailed("the publisher was closed before this record was sent")
+        closed = DeliveryGivenUp("the publisher was closed before this record was sent")
         while self._queue:
             self._settle([self._queue.popleft()], closed)
 
@@ -187,7 +187,7 @@ class Outbox:
             with self._lock:
                 self._arrived.wait_for(lambda: self._closed, delay)
             delay = min(delay * 2, LONGEST_BACKOFF)
-        return DeliveryFailed("the publisher was closed before this record was sent")
+        return DeliveryGivenUp("the publisher was closed before this record was sent")
 
     def _settle(
         self, batch: list[_Entry], outcome: Sequence[Receipt | MessagingException] | MessagingException
@@ -232,7 +232,7 @@ def _refuse_receipts(records: Sequence[Record], receipts: Sequence[object]) -> l
 def _as_delivery_failure(error: MessagingException) -> DeliveryFailed:
     if isinstance(error, DeliveryFailed):
         return error
-    failure = DeliveryFailed(str(error))
+    failure = (DeliveryGivenUp if error.retriable else DeliveryFailed)(str(error))
     failure.__cause__ = error
     return failure
 

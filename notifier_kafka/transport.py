@@ -7,16 +7,21 @@ import time
 
 from oslo_config import cfg
 
-from notifier_kafka import options, plugins
+from notifier_kafka import driver as driver_contract
+from notifier_kafka import options, plugins, spool
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Driver, Limits, OnSettled, Publisher, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, OutboxFull
+from notifier_kafka.losses import Losses, OnLoss
 from notifier_kafka.receipts import Waiter
+from notifier_kafka.ring import Ring
+from notifier_kafka.spool import Spool
+from notifier_kafka.stats import Stats
 from notifier_kafka.url import TransportURL
 
 LOG = logging.getLogger(__name__)
 
-NAMESPACE = "notifier_kafka.drivers"
+NAMESPACE = driver_contract.NAMESPACE
 ROOM_CHECK = 0.001  # seconds between looks for room in a full outbox
 
 
@@ -24,26 +29,38 @@ def get_notification_transport(
     conf: cfg.ConfigOpts,
     url: str | TransportURL | None = None,
     allowed_remote_exmods: object = None,  # noqa: ARG001 - RPC's; the signature is oslo.messaging's
+    *,
+    on_failure: OnLoss | None = None,
 ) -> "NotificationTransport":
-    """Load the driver that ``url``, or else the configuration, names. Does no I/O on it."""
+    """Load the driver that ``url``, or else the configuration, names. Does no I/O on it.
+
+    ``on_failure`` is called with each notification that is lost, and the error, from the
+    thread that finds out, which may be the one that publishes.
+    """
     options.register(conf)
     parsed = url if isinstance(url, TransportURL) else TransportURL.parse(conf, url)
     with options.blame(conf, "transport_url", given=url or None):
         driver_class: type[Driver] = plugins.load(NAMESPACE, str(parsed.transport))
-    return NotificationTransport(driver_class(parsed))
+    return NotificationTransport(driver_class(parsed), on_failure)
 
 
 class NotificationTransport:
     """Publishes records for notifiers and lends its driver to listeners."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, on_failure: OnLoss | None = None) -> None:
         self.driver = driver
         self.url = driver.url
         self.conf = driver.url.conf
         self.accounts = Accounts(LOG)
+        self._losses = Losses(self.accounts, on_failure)
         self._settings = options.notifications(self.conf)
+        self._limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes)
+        self._on_full = self._settings.on_full or ("spool" if self._settings.spool_dir else "block")
         self._publishers: dict[int, Publisher] = {}
-        self._opening = threading.Lock()
+        self._buses: dict[int, Publisher] = {}
+        self._opening = threading.RLock()
+        self._spool: Spool | None = None
+        self._accepted = 0
         self._stalled = False
         self._closed = False
         self._said_silent = False
@@ -53,6 +70,12 @@ class NotificationTransport:
         if not self._said_silent:
             self._said_silent = True
             LOG.warning("No [notifications] driver is configured: notifications are not sent")
+
+    def prepare(self) -> None:
+        """Find out whether the spool can be used, before anything is published."""
+        with self._opening:
+            if self._on_full == "spool" and self._spool is None and not self._closed:
+                self._spool = spool.opened(self.conf, self._settings, lambda: self._bus(-1), self._losses)
 
     def publish(self, record: Record, retry: int, waiter: Waiter | None = None) -> None:
         """Hand a record to the driver; what happens when there is no room is the policy's.
@@ -64,6 +87,8 @@ class NotificationTransport:
         if waiter is not None:
             waiter.expect()
             on_settled = waiter.settle
+        # No call is between reading and writing it, so no other thread is either.
+        self._accepted += 1
         try:
             publisher.offer(record, on_settled)
         except DeliveryFailed as refused:
@@ -73,19 +98,37 @@ class NotificationTransport:
                 self._stalled = False
 
     def flush(self, timeout: float | None = None) -> int:
-        """Wait until what was accepted is settled; return how many records are not."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        left = 0
-        for publisher in list(self._publishers.values()):
-            patience = 1e9 if deadline is None else max(0.0, deadline - time.monotonic())
-            left += publisher.flush(min(patience, threading.TIMEOUT_MAX))
-        return left
+        """Wait until what was accepted is settled; return how many records are not.
+
+        With a spool, what is on its disk is settled.
+        """
+        patience = min(1e9 if timeout is None else timeout, threading.TIMEOUT_MAX)
+        if self._spool is not None:
+            return self._spool.flush(patience)
+        deadline = time.monotonic() + patience
+        return sum(
+            publisher.flush(max(0.0, deadline - time.monotonic()))
+            for publisher in self._publishers.copy().values()
+        )
+
+    def stats(self) -> Stats:
+        """Count what became of notifications since the transport was made. May read the spool's files."""
+        counts = self.accounts.counts()
+        return Stats(
+            accepted=self._accepted,
+            pending=self.flush(0.0),
+            spooled=counts.get("spooled", 0),
+            forwarded=counts.get("forwarded", 0),
+            waiting=self._spool.waiting() if self._spool else 0,
+            lost={name[5:]: count for name, count in counts.items() if name.startswith("lost.")},
+        )
 
     def cleanup(self) -> None:
         """Flush within ``[notifications] exit_timeout`` and release everything."""
         self._closed = True
         atexit.unregister(self.cleanup)
-        left = self.flush(self._settings.exit_timeout)
+        patience = self._settings.exit_timeout
+        left = self._spool.close(patience) if self._spool else self.flush(patience)
         if left:
             LOG.error("%d notifications were not delivered within exit_timeout and are given up", left)
         for publisher in self._publishers.values():
@@ -99,15 +142,26 @@ class NotificationTransport:
             if self._closed:
                 raise DeliveryFailed("the transport was cleaned up; get a new one to publish")
             if retry not in self._publishers:
-                limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes, retry)
-                self._publishers[retry] = self.driver.publisher(self._on_failure, limits)
+                self.prepare()
+                publisher = self._bus(retry)
+                if self._spool is not None:
+                    publisher = self._spool.publisher(publisher)
                 # Without this a short program would exit with its notifications still in memory.
-                if len(self._publishers) == 1:
+                if not self._publishers:
                     _flush_at_exit(self)
+                self._publishers[retry] = publisher
             return self._publishers[retry]
 
-    def _on_failure(self, record: Record, error: MessagingException) -> None:
-        self.accounts.lose(type(error).__name__, f"topic {record.topic}: {error}")
+    def _bus(self, retry: int) -> Publisher:
+        """Return the driver's own publisher."""
+        with self._opening:
+            if retry not in self._buses:
+                limits = self._limits._replace(retry=retry)
+                if self._on_full == "drop_oldest":
+                    self._buses[retry] = Ring(self.driver, limits, self._losses)
+                else:
+                    self._buses[retry] = self.driver.publisher(self._losses.lose, limits)
+            return self._buses[retry]
 
     def _refused(
         self, publisher: Publisher, record: Record, on_settled: OnSettled | None, why: DeliveryFailed
@@ -120,15 +174,16 @@ class NotificationTransport:
                 why = later
         if on_settled is not None:
             on_settled(why)
-        elif isinstance(why, OutboxFull) and self._settings.on_full != "raise":
-            self.accounts.lose("OutboxFull", str(why))
+        elif isinstance(why, OutboxFull) and self._on_full != "raise":
+            self._losses.lose(record, why)
         else:
+            self._accepted -= 1
             raise why
 
     def _found_room(self, publisher: Publisher, record: Record, on_settled: OnSettled | None) -> bool:
         # A call waits only if the last one that waited found room: a log that is gone costs
         # its publishers one wait, not one for each call.
-        if self._settings.on_full != "block" or self._stalled:
+        if self._on_full not in ("block", "spool") or self._stalled:
             return False
         deadline = time.monotonic() + self._settings.block_timeout
         while time.monotonic() < deadline:

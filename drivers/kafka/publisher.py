@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from notifier_kafka.driver import Limits, OnFailure, OnSettled, Publisher, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
 
 from . import errors, naming
 from .partitioning import Topics
@@ -84,7 +84,7 @@ class TopicGate:
         if opener and opener is not threading.current_thread():
             opener.join()
         for topic in list(self._waiting):
-            self._give_up(topic, DeliveryFailed("the publisher was closed before this record was sent"))
+            self._give_up(topic, DeliveryGivenUp("the publisher was closed before this record was sent"))
         if publisher is not None:
             publisher.close()
 

@@ -128,7 +128,7 @@ def test_options_registered_afterwards_by_another_library() -> None:
         ("[notifications]\nretry = abc\n", r"app.conf, \[notifications\] retry: 'abc' is not a whole number"),
         ("[notifications]\nblock_timeout = x\n", r"\[notifications\] block_timeout: 'x' is not a number"),
         ("[notifications]\nretry = -2\n", r"retry: .*greater than or equal to -1"),
-        ("[notifications]\non_full = wait\n", r"on_full: .*block, drop_newest, raise.*'wait'"),
+        ("[notifications]\non_full = wait\n", r"on_full: .*block, drop_newest, drop_oldest, raise.*'wait'"),
         ("[notifications]\nenvelope = maybe\n", r"envelope: .*'maybe'"),
         (
             "[notifications]\ntopic = a\n",

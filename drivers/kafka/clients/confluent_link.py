@@ -14,6 +14,7 @@ from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,
     DeliveryFailed,
+    DeliveryGivenUp,
     LogUnusable,
     MessagingException,
     OutboxFull,
@@ -35,7 +36,8 @@ _NAMES: dict[errors.Meaning, str] = {
     "_REVOKE_PARTITIONS",
     errors.PositionGone: "_AUTO_OFFSET_RESET _LOG_TRUNCATION _PARTITION_EOF",
     OutboxFull: "_QUEUE_FULL",
-    DeliveryFailed: "_MSG_TIMED_OUT _PURGE_QUEUE _PURGE_INFLIGHT _GAPLESS_GUARANTEE _INCONSISTENT "
+    DeliveryGivenUp: "_MSG_TIMED_OUT _PURGE_QUEUE _PURGE_INFLIGHT",
+    DeliveryFailed: "_GAPLESS_GUARANTEE _INCONSISTENT "
     "_KEY_SERIALIZATION _VALUE_SERIALIZATION _INVALID_DIFFERENT_RECORD",
     ConfigurationError: "_INVALID_ARG _NOT_CONFIGURED _UNKNOWN_GROUP _UNKNOWN_PROTOCOL _UNSUPPORTED_FEATURE "
     "_NOT_IMPLEMENTED _INVALID_TYPE _EXISTING_SUBSCRIPTION",

@@ -9,7 +9,7 @@ from kafka import KafkaProducer, codec
 from kafka import errors as kafka_errors
 
 from notifier_kafka.driver import Limits, OnFailure, Partition, Publisher, Receipt, Record
-from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
+from notifier_kafka.errors import ConfigurationError, DeliveryFailed, DeliveryGivenUp, MessagingException
 from notifier_kafka.outbox import Outbox
 
 from .. import errors
@@ -152,7 +152,7 @@ class Sender:
             except kafka_errors.KafkaError:
                 now = time.monotonic()
                 if self.outbox.closed and now - since > GRACE:
-                    return DeliveryFailed("the publisher was closed before this record was confirmed")
+                    return DeliveryGivenUp("the publisher was closed before this record was confirmed")
                 if not future.is_done and now - looked > SILENCE:
                     self._silence(record.topic)
                     looked = time.monotonic()
@@ -183,5 +183,7 @@ def _is_refusal(outcome: Receipt | MessagingException) -> bool:
 
 
 def _final(outcome: Receipt | MessagingException) -> Receipt | MessagingException:
-    # Also what was given up for lack of time: it would come after what lay behind it.
-    return DeliveryFailed(str(outcome)) if isinstance(outcome, MessagingException) else outcome
+    if not isinstance(outcome, MessagingException):
+        return outcome
+    # Also what was given up for lack of time: from here it would come after what lay behind it.
+    return (DeliveryGivenUp if outcome.retriable else DeliveryFailed)(str(outcome))

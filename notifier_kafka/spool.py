@@ -1,0 +1,422 @@
+"""The spool: a disk between the publishers of a process and a bus that is slow or away.
+
+While all is well records go to the bus, and the spool only remembers them until they are
+acknowledged. When the bus's outbox is full, or the oldest of them waits too long, the
+spool takes over: what is offered goes to the back of a file, and what the bus's client
+still has is copied to the front of it, in case this process dies. Once the client is rid
+of what it had, a thread sends what it could not and then the rest, in order. When there is
+no more, records go to the bus again.
+
+So of two records of a thread the first is always sent first, and nothing is sent twice but
+what was under way when a process was killed.
+"""
+
+import contextlib
+import itertools
+import logging
+import os
+import pathlib
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from notifier_kafka import spool_directory, spool_file
+from notifier_kafka.driver import Limits, OnSettled, Publisher, Receipt, Record
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DeliveryFailed,
+    LogUnusable,
+    MessagingException,
+    OutboxFull,
+    TransportUnavailable,
+)
+from notifier_kafka.losses import Losses
+from notifier_kafka.spool_file import Opener, SpoolFile
+from notifier_kafka.spool_forwarder import Forwarder
+
+LOG = logging.getLogger(__name__)
+
+COPY = 4_096
+LOOK = 0.01
+SAID = 10.0  # seconds between two lines about where records go
+ADOPTION = 30.0  # seconds between looks for files of processes that died
+
+
+class Terms(NamedTuple):
+    """What the options say."""
+
+    directory: pathlib.Path
+    after: float
+    age: float
+    memory: Limits
+
+
+def opened(
+    conf: cfg.ConfigOpts, settings: SimpleNamespace, bus: Callable[[], Publisher], losses: Losses
+) -> "Spool":
+    """Make the spool that the options describe. Raises ``ConfigurationError`` when it cannot work."""
+    if not settings.spool_dir:
+        raise ConfigurationError("[notifications] on_full = spool needs a directory: set spool_dir")
+    terms = Terms(
+        spool_directory.named(settings.spool_dir),
+        settings.spool_after,
+        settings.spool_age,
+        Limits(settings.outbox_records, settings.outbox_bytes),
+    )
+    made = Spool(terms, spool_file.opener(conf, settings.spool_bytes), bus, losses)
+    made.prepare()
+    return made
+
+
+class Spool:
+    """What the publishers of one transport share. Its thread copies, forwards and adopts."""
+
+    spooling: bool
+
+    def __init__(self, terms: Terms, opener: Opener, bus: Callable[[], Publisher], losses: Losses) -> None:
+        self._terms = terms
+        self._opener = opener
+        self._losses = losses
+        self._forwarder = Forwarder(bus, terms.age, losses, self._meanwhile)
+        self._beat = min(0.25, terms.after / 4)
+        self._start_empty()
+        _SPOOLS.add(self)
+
+    def publisher(self, bus: Publisher) -> "SpooledPublisher":
+        """Make the publisher that goes before one of the bus's."""
+        return SpooledPublisher(self, bus)
+
+    def prepare(self) -> None:
+        """See that the directory can be written, and send what dead processes left in it."""
+        spool_directory.prepare(self._terms.directory)
+        if any(not seen.alive for seen in spool_directory.listing(self._terms.directory)):
+            with self._lock:
+                self._start()
+
+    def keep(self, record: Record) -> bool:
+        """Take a record; False when the bus has its turn again. Raises ``OutboxFull``."""
+        with self._lock:
+            self._start()
+            if not self.spooling:
+                return False
+            try:
+                self._own_file().keep(record)
+            except TransportUnavailable as error:
+                self._losses.lose(record, error)
+                return True
+        self._losses.accounts.add("spooled")
+        return True
+
+    def divert(self, why: str) -> None:
+        """Let records go to the spool from now on."""
+        with self._lock:
+            if self.spooling:
+                return
+            self.spooling = True
+        self._wake.set()
+        self._tell(why)
+
+    def settle(self, number: int, outcome: Receipt | MessagingException) -> None:
+        """Learn what became of a record that the bus had."""
+        if not isinstance(outcome, MessagingException):
+            self.held.pop(number, None)
+            if number in self._copied:
+                self._copied.discard(number)
+                self._done.add(number)
+            return
+        if self._ended or number not in self.held:
+            return
+        if not outcome.retriable or len(self._failed) >= self._terms.memory.records:
+            record = self.held.pop(number)
+            self._copied.discard(number)
+            self._done.add(number)
+            self._losses.lose(record, outcome)
+            return
+        with self._lock:
+            self._failed.add(number)
+            self._release_failed([number])
+        self.divert(str(outcome))
+
+    def unsafe(self) -> int:
+        """Count the records that are neither on the bus nor on the disk."""
+        with self._lock:
+            file = self._current
+        return max(0, len(self.held) - len(self._copied)) + (file.unwritten(0.0) if file else 0)
+
+    def flush(self, timeout: float) -> int:
+        """Wait until all is on the bus or on the disk; return how many records are not."""
+        deadline = time.monotonic() + timeout
+        while (left := self.unsafe()) and time.monotonic() < deadline:
+            time.sleep(LOOK / 4)
+        return left
+
+    def waiting(self) -> int:
+        """Count the records in this process's files that are not sent. Reads the disk."""
+        with self._lock:
+            files = list(self._files)
+        total = 0
+        for file in files:
+            with contextlib.suppress(MessagingException):
+                total += file.waiting().records
+        return total
+
+    def close(self, timeout: float) -> int:
+        """Send what can be sent in time, and put the rest on the disk; return what is lost."""
+        deadline = time.monotonic() + timeout
+        while self._thread and (self.held or self.spooling) and time.monotonic() < deadline:
+            time.sleep(LOOK)
+        self._stopped.set()
+        self._wake.set()
+        if self._thread:
+            self._thread.join()
+        if self.held:
+            self.divert("this process ends")
+            self._copy()
+        self._ended = True
+        left = self.flush(timeout)
+        waiting = sum(_leave(file) for file in self._files)
+        if waiting:
+            LOG.warning(
+                "%d notifications stay in the spool %s; the next process that publishes with it, or "
+                "'notifier-kafka spool flush', sends them",
+                waiting,
+                self._terms.directory,
+            )
+        return left
+
+    def start_afresh(self) -> None:
+        """Begin anew in a child process: records, files and thread are the parent's."""
+        for file in self._files:
+            file.abandon()
+        self._start_empty()
+
+    def _start_empty(self) -> None:
+        # Reentrant: a signal handler may publish while its thread is in here.
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._ended = False
+        self._thread: threading.Thread | None = None
+        self.numbers = itertools.count(1)
+        self.held: dict[int, Record] = {}
+        """What the bus has and has not acknowledged, oldest first."""
+        self._copied: set[int] = set()
+        self._failed: set[int] = set()
+        self._done: set[int] = set()
+        self._files: deque[SpoolFile] = deque()
+        self._current: SpoolFile | None = None
+        # Until the thread has started, which keep() sees to.
+        self.spooling = True
+        self._oldest: int | None = None
+        self._since = self._looked = 0.0
+        self._said = self._complained = -SAID
+        self._told = False
+
+    def _start(self) -> None:
+        if self._thread is not None:
+            return
+        self._adopt()
+        self.spooling = bool(self._files)
+        thread = threading.Thread(target=self._run, name="notifier-kafka-spool", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise DeliveryFailed(f"no thread to publish from: {error}") from error
+        self._thread = thread
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._meanwhile()
+                if self.spooling and not self.held and self._advance():
+                    continue
+            except LogUnusable as error:
+                self._set_aside(error)
+            except MessagingException as error:
+                self._complain(error)
+            except Exception:
+                LOG.exception("The spool %s: an error that it goes on from", self._terms.directory)
+            self._wake.wait(self._beat)
+            self._wake.clear()
+
+    def _meanwhile(self) -> bool:
+        """Do what cannot wait until the bus is back; tell whether to stop."""
+        now = time.monotonic()
+        oldest = next(iter(self.held.copy()), None) if self.held else None
+        if oldest is None or oldest != self._oldest:
+            self._oldest, self._since = oldest, now
+        elif now - self._since >= self._terms.after:
+            self.divert(f"the bus has acknowledged nothing for {self._terms.after:g} s")
+            self._copy()
+        if self._failed:
+            self._copy()
+        if now - self._looked > ADOPTION:
+            self._adopt()
+        return self._stopped.is_set()
+
+    def _advance(self) -> bool:
+        """Forward some; tell whether there may be more to do at once."""
+        with self._lock:
+            file = self._files[0] if self._files else None
+            if file is None:
+                if not self.held:
+                    self.spooling = False
+                    self._tell(None)
+                return False
+        kept, unwritten = file.kept, file.unwritten(0.0)
+        if self._forwarder.forward(file, self._done):
+            return not self._stopped.is_set()
+        if unwritten:
+            file.unwritten(self._beat)
+            return True
+        with self._lock:
+            if self.held or file.kept != kept:
+                return not self.held
+            self._files.popleft()
+            if file is self._current:
+                self._current = None
+                self._done.clear()
+        file.remove()
+        return True
+
+    def _set_aside(self, error: LogUnusable) -> None:
+        with self._lock:
+            file = self._files.popleft()
+            if file is self._current:
+                self._current = None
+        LOG.error("A spool file is set aside, with what may be in it: %s", error)
+        file.set_aside()
+
+    def _complain(self, error: MessagingException) -> None:
+        if time.monotonic() - self._complained > SAID:
+            self._complained = time.monotonic()
+            LOG.warning("The spool: %s", error)
+
+    def _copy(self) -> None:
+        """Put what the bus's client has on the disk too."""
+        wanted = [entry for entry in self.held.copy().items() if entry[0] not in self._copied]
+        for start in range(0, len(wanted), COPY):
+            records = wanted[start : start + COPY]
+            try:
+                with self._lock:
+                    file = self._own_file()
+                file.put_before(records)
+            except MessagingException as error:
+                self._complain(error)
+                return
+            numbers = [number for number, _ in records]
+            with self._lock:
+                self._copied.update(numbers)
+                # Acknowledged meanwhile.
+                gone = [number for number in numbers if number not in self.held]
+                self._copied.difference_update(gone)
+                self._done.update(gone)
+                self._release_failed(numbers)
+            self._losses.accounts.add("spooled", len(numbers))
+
+    def _release_failed(self, numbers: list[int]) -> None:
+        for number in self._failed.intersection(numbers) & self._copied:
+            self._failed.discard(number)
+            self._copied.discard(number)
+            self.held.pop(number, None)
+
+    def _own_file(self) -> SpoolFile:
+        if self._current is None:
+            self._current = self._opened(spool_directory.create(self._terms.directory))
+            self._files.append(self._current)
+        return self._current
+
+    def _adopt(self) -> None:
+        self._looked = time.monotonic()
+        found = [self._opened(held) for held in spool_directory.adopt(self._terms.directory)]
+        if found:
+            with self._lock:
+                self._files.extend(found)
+                self.spooling = True
+            LOG.info(
+                "What %d processes left in the spool %s is sent first", len(found), self._terms.directory
+            )
+
+    def _opened(self, held: spool_directory.Held) -> SpoolFile:
+        return SpoolFile(held, self._opener(held.path), self._terms.memory, self._losses.lose)
+
+    def _tell(self, why: str | None) -> None:
+        """Log where records go from now on, and not each time when that changes often."""
+        if why is None and self._told:
+            LOG.warning("Notifications go to the bus again")
+        elif why is not None and time.monotonic() - self._said > SAID:
+            self._said = time.monotonic()
+            LOG.warning("Notifications go to the spool %s: %s", self._terms.directory, why)
+            self._told = True
+            return
+        self._told = False
+
+
+class SpooledPublisher:
+    """A ``Publisher`` before one of the bus's."""
+
+    def __init__(self, spool: Spool, bus: Publisher) -> None:
+        self._spool = spool
+        self._bus = bus
+
+    def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
+        """Hand over to the bus, or else to the spool.
+
+        Who wants to know what becomes of a record wants the bus's receipt: then it is the
+        bus's or nobody's.
+        """
+        if on_settled is not None:
+            self._bus.offer(record, on_settled)
+            return
+        spool = self._spool
+        if spool.spooling and spool.keep(record):
+            return
+        number = next(spool.numbers)
+        spool.held[number] = record
+        try:
+            self._bus.offer(record, partial(spool.settle, number))
+        except OutboxFull as error:
+            spool.held.pop(number, None)
+            spool.divert(str(error))
+            self.offer(record)
+        except BaseException:
+            spool.held.pop(number, None)
+            raise
+
+    def flush(self, timeout: float) -> int:
+        return self._spool.flush(timeout)
+
+    def close(self) -> None:
+        self._bus.close()
+
+
+def _leave(file: SpoolFile) -> int:
+    """Let go of a file; return how many records it leaves to the next owner."""
+    try:
+        count = file.waiting().records
+    except MessagingException as error:
+        LOG.error("What is left in a spool file is not known: %s", error)
+        count = 1
+    if count:
+        file.release()
+    else:
+        file.remove()
+    return count
+
+
+_SPOOLS: "weakref.WeakSet[Spool]" = weakref.WeakSet()
+
+
+def _forget_after_fork() -> None:
+    for spool in list(_SPOOLS):
+        spool.start_afresh()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,147 @@
+"""The directory of a spool: which files there are, and whose.
+
+Each process writes a file of its own. Beside it lies an owner file, locked for as long as
+its process lives: who can lock it may take the file over. The lock goes with the process,
+however it ends, and a number is never taken for a live process that has it by chance.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import pathlib
+import time
+from typing import NamedTuple
+
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+
+OWNER = ".owner"
+UNUSABLE = ".unusable"
+LOG = ".db"
+# What the embedded log makes beside its file.
+_BESIDE = ("", "-wal", "-shm", "-lock")
+
+
+class Held(NamedTuple):
+    """A spool file that is ours: nobody else reads or writes it while ``lock`` is open."""
+
+    path: pathlib.Path
+    lock: int
+
+    def release(self) -> None:
+        """Leave the file to whoever takes it next."""
+        os.close(self.lock)
+
+    def remove(self) -> None:
+        """Delete the file; the owner file last, so that what is left always has one."""
+        for suffix in _BESIDE:
+            pathlib.Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        self.path.with_suffix(OWNER).unlink(missing_ok=True)
+        self.release()
+
+    def set_aside(self) -> None:
+        """Let nobody take the file again."""
+        owner = self.path.with_suffix(OWNER)
+        with contextlib.suppress(OSError):
+            owner.rename(owner.with_suffix(UNUSABLE))
+        self.release()
+
+
+class Seen(NamedTuple):
+    """A spool file as others see it; ``size`` is what it takes on the disk."""
+
+    path: pathlib.Path
+    pid: int
+    alive: bool
+    size: int
+
+
+def named(name: str) -> pathlib.Path:
+    """Return the directory that the option names, wherever the process goes later."""
+    return pathlib.Path(name).expanduser().absolute()
+
+
+def prepare(directory: pathlib.Path) -> None:
+    """Make the directory. Raises ``ConfigurationError`` when nothing can be written there."""
+    probe = directory / f"probe-{os.getpid()}"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            probe.write_bytes(b"probe")
+        finally:
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            advice = "make room on its disk"
+        else:
+            advice = "check its owner and mode, or name another directory"
+        raise ConfigurationError(
+            f"[notifications] spool_dir = {directory}: nothing can be written ({error.strerror}); {advice}"
+        ) from None
+
+
+def create(directory: pathlib.Path) -> Held:
+    """Take a new file. Names are in the order of their making, within the clock's truth."""
+    try:
+        while True:
+            path = directory / f"{time.time_ns():020d}-{os.getpid()}{LOG}"
+            with contextlib.suppress(FileExistsError):
+                lock = os.open(path.with_suffix(OWNER), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+                if _locked(lock, path):
+                    return Held(path, lock)
+    except OSError as error:
+        raise TransportUnavailable(f"spool {directory}: no file can be made ({error.strerror})") from None
+
+
+def adopt(directory: pathlib.Path) -> list[Held]:
+    """Take over the files whose processes are gone, oldest first."""
+    found = []
+    for owner in sorted(directory.glob(f"*{OWNER}")):
+        with contextlib.suppress(OSError):
+            lock = os.open(owner, os.O_RDWR)
+            if _locked(lock, owner.with_suffix(LOG)):
+                found.append(Held(owner.with_suffix(LOG), lock))
+    return found
+
+
+def listing(directory: pathlib.Path) -> list[Seen]:
+    """Describe the files, oldest first."""
+    seen = []
+    for owner in sorted(directory.glob(f"*{OWNER}")):
+        path = owner.with_suffix(LOG)
+        with contextlib.suppress(OSError):
+            lock = os.open(owner, os.O_RDWR)
+            try:
+                alive = not _lock(lock)
+            finally:
+                os.close(lock)
+            pid = owner.stem.rpartition("-")[2]
+            seen.append(Seen(path, int(pid) if pid.isdigit() else 0, alive, size(path)))
+    return seen
+
+
+def size(path: pathlib.Path) -> int:
+    """Return what a spool file takes on the disk."""
+    total = 0
+    for suffix in _BESIDE:
+        with contextlib.suppress(OSError):
+            total += os.stat(f"{path}{suffix}").st_size
+    return total
+
+
+def _locked(lock: int, path: pathlib.Path) -> bool:
+    """Lock an owner file that was opened; close it when it is somebody's, or gone by now."""
+    if _lock(lock):
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(path.with_suffix(OWNER))):
+                return True
+    os.close(lock)
+    return False
+
+
+def _lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,174 @@
+"""One file of a spool: a log of the embedded driver, with two topics of one partition.
+
+``back`` takes what is offered while the bus is away. ``front`` is sent before it, and holds
+what the bus's client had taken before and has not delivered. How far the bus has got is a
+position in the file, as that of any group.
+"""
+
+import itertools
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from notifier_kafka import driver, plugins, spool_directory
+from notifier_kafka.driver import Delivery, Driver, Limits, OnFailure, Partition, Record, Span
+from notifier_kafka.url import TransportURL
+
+SCHEME = "sqlite"
+FRONT, BACK = "front", "back"
+GROUP = "forwarded"
+# Several tries, ten seconds in all: a disk that is full for longer costs what comes, and no memory.
+RETRY = 7
+PATIENCE = 5.0
+
+
+Opener = Callable[[pathlib.Path], Driver]
+
+
+class Chunk(NamedTuple):
+    """Some of what is to be sent; ``lost`` records before it were deleted for lack of space."""
+
+    topic: str
+    entries: Sequence[tuple[int, Record, float]]
+    stop: int
+    lost: int
+
+
+class Waiting(NamedTuple):
+    """What a file holds that is not sent; ``oldest`` is when the first was written."""
+
+    records: int
+    oldest: float | None
+
+
+class SpoolFile:
+    """A file that this process owns. ``keep`` may be called by any thread, the rest by one."""
+
+    def __init__(
+        self, held: spool_directory.Held, log: Driver, limits: Limits, on_failure: OnFailure
+    ) -> None:
+        self._held = held
+        self._log = log
+        self._positions: dict[str, int] | None = None
+        self._publisher = log.publisher(
+            lambda record, why: on_failure(unwrap(record)[1], why), limits._replace(retry=RETRY)
+        )
+        self.kept = 0
+
+    @property
+    def path(self) -> pathlib.Path:
+        return self._held.path
+
+    def keep(self, record: Record) -> None:
+        """Take a record without waiting for the disk. Raises ``OutboxFull``."""
+        self._publisher.offer(wrap(BACK, 0, record))
+        self.kept += 1
+
+    def unwritten(self, timeout: float) -> int:
+        """Wait until what was kept is on the disk; return how many records are not."""
+        return self._publisher.flush(timeout)
+
+    def put_before(self, records: Sequence[tuple[int, Record]]) -> None:
+        """Write numbered records to the front, durably; all or none."""
+        transaction = self._log.transaction()
+        for number, record in records:
+            transaction.offer(wrap(FRONT, number, record))
+        transaction.commit(PATIENCE)
+
+    def read(self, limit: int) -> Chunk | None:
+        """Return what is to be sent next, in order."""
+        for span in self._unsent():
+            position = self._read_positions().get(span.partition.topic, 0)
+            deliveries = list(itertools.islice(self._log.read(span), limit))
+            if deliveries:
+                stop = deliveries[-1].offset + 1
+                entries = [_entry(delivery) for delivery in deliveries]
+                return Chunk(span.partition.topic, entries, stop, span.start - position)
+        return None
+
+    def commit(self, chunk: Chunk) -> None:
+        """Go on behind ``chunk`` from now on, also in another process once this is durable."""
+        self._read_positions()[chunk.topic] = chunk.stop
+        self._log.admin().reset_group(GROUP, {Partition(chunk.topic, 0): chunk.stop})
+
+    def waiting(self) -> Waiting:
+        """Say what is not sent."""
+        return waiting(self._log)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self._log.close()
+        self._held.remove()
+
+    def release(self) -> None:
+        """Leave the file to the process that takes it next."""
+        self._log.close()
+        self._held.release()
+
+    def set_aside(self) -> None:
+        """Leave the file to a person: it cannot be read."""
+        self._log.close()
+        self._held.set_aside()
+
+    def abandon(self) -> None:
+        """Let go of it in a child process: the file is the parent's."""
+        self._held.release()
+
+    def _read_positions(self) -> dict[str, int]:
+        if self._positions is None:
+            self._positions = _positions(self._log)
+        return self._positions
+
+    def _unsent(self) -> list[Span]:
+        return _unsent(self._log, self._read_positions())
+
+
+def opener(conf: cfg.ConfigOpts, most: int) -> Opener:
+    """Load what opens spool files, of ``most`` bytes. The options of a log that is the bus are not theirs."""
+    kind: type[Driver] = plugins.load(driver.NAMESPACE, SCHEME)
+    query = {
+        "partitions": "1",
+        "synchronous": "full",
+        "retention_seconds": "0",
+        "retention_bytes": str(most),
+        "busy_timeout": str(PATIENCE),
+    }
+    return lambda path: kind(TransportURL(conf, SCHEME, str(path), query=query))
+
+
+def waiting(log: Driver) -> Waiting:
+    """Say what a spool file holds that is not sent."""
+    spans = _unsent(log, _positions(log))
+    firsts = [delivery.timestamp for span in spans for delivery in itertools.islice(log.read(span), 1)]
+    return Waiting(sum(span.stop - span.start for span in spans), min(firsts, default=None))
+
+
+def wrap(topic: str, number: int, record: Record) -> Record:
+    """Make a record of the spool of one of the bus."""
+    bus_topic, value, key, headers = record
+    return Record(topic, value, key, (("topic", bus_topic.encode()), ("number", b"%d" % number), *headers))
+
+
+def unwrap(record: Record) -> tuple[int, Record]:
+    """Make the record of the bus again, with its number."""
+    _, value, key, headers = record
+    return int(headers[1][1]), Record(headers[0][1].decode(), value, key, headers[2:])
+
+
+def _entry(delivery: Delivery) -> tuple[int, Record, float]:
+    return *unwrap(delivery.record), delivery.timestamp
+
+
+def _positions(log: Driver) -> dict[str, int]:
+    found = log.admin().describe_group(GROUP).positions
+    return {partition.topic: position for partition, position in found.items()}
+
+
+def _unsent(log: Driver, positions: dict[str, int]) -> list[Span]:
+    spans = [
+        Span(partition, max(start, positions.get(partition.topic, 0)), stop)
+        for partition, start, stop in log.spans([FRONT, BACK])
+    ]
+    return [span for span in spans if span.start < span.stop]

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from notifier_kafka.coroutines import EventLoop
 from notifier_kafka.filters import NotificationFilter
 from notifier_kafka.notification import PRIORITIES, Notification, NotificationResult
 from notifier_kafka.serializer import NoOpSerializer, Serializer
@@ -26,6 +27,8 @@ class Verdict(NamedTuple):
 
 HANDLED = Verdict(NotificationResult.HANDLED)
 REQUEUE = Verdict(NotificationResult.REQUEUE)
+UNFINISHED = Verdict("unfinished")
+"""Of what no endpoint got, because the listener was told to stop before."""
 
 
 class Dispatcher:
@@ -33,12 +36,13 @@ class Dispatcher:
 
     def __init__(self, endpoints: Sequence[object], serializer: Serializer | None) -> None:
         self._serializer = serializer or NoOpSerializer()
+        self._loop = EventLoop()
         self._callbacks: dict[str, list[tuple[NotificationFilter | None, Callable[..., Any]]]] = {}
         for endpoint in endpoints:
             screen = getattr(endpoint, "filter_rule", None)
             for priority in PRIORITIES:
                 if (method := getattr(endpoint, priority, None)) is not None:
-                    self._callbacks.setdefault(priority, []).append((screen, method))
+                    self._callbacks.setdefault(priority, []).append((screen, self._loop.plain(method)))
 
     @property
     def supported_priorities(self) -> list[str]:
@@ -47,9 +51,14 @@ class Dispatcher:
 
     def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
         """Return a verdict for each notification, which is handled when it is asked for."""
-        return map(self._dispatch_one, notifications)
+        return map(self.handle, notifications)
 
-    def _dispatch_one(self, notification: Notification) -> Verdict:
+    def close(self) -> None:
+        """End what runs for endpoints; it begins anew when it is needed again."""
+        self._loop.close()
+
+    def handle(self, notification: Notification) -> Verdict:
+        """Give one notification to the endpoints."""
         callbacks = self._callbacks.get(notification.priority.lower())
         if callbacks is None:
             return HANDLED
@@ -84,9 +93,14 @@ class Dispatcher:
 class BatchDispatcher(Dispatcher):
     """Gives lists of messages to the endpoints, one list for each priority."""
 
+    given: frozenset[str] = frozenset()
+    """The priorities of the batch at hand whose lists are being handled, or were, as a whole."""
+
     def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
+        self.given = frozenset()
         verdicts = [HANDLED] * len(notifications)
         by_priority: dict[str, list[tuple[int, Message]]] = {}
+        unopened: set[str] = set()
         for index, notification in enumerate(notifications):
             priority = notification.priority.lower()
             if priority not in self._callbacks:
@@ -95,11 +109,15 @@ class BatchDispatcher(Dispatcher):
                 message = self._open(notification)
             except _RAISED as error:  # a user's serializer
                 verdicts[index] = _failed(error)
+                unopened.add(priority)
                 continue
             by_priority.setdefault(priority, []).append((index, message))
         for priority in sorted(by_priority):
             messages = by_priority[priority]
+            before, self.given = self.given, self.given | ({priority} - unopened)
             verdict = self._dispatch_list(priority, [message for _, message in messages])
+            if verdict is not HANDLED:
+                self.given = before
             for index, _ in messages:
                 verdicts[index] = verdict
         return verdicts

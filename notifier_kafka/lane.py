@@ -1,4 +1,4 @@
-"""One subscription of a listener, and what it still owes."""
+"""The subscriptions of a listener, and what it still owes on them."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -14,44 +14,99 @@ class Lane:
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
-        self._held: list[Delivery] = []
         self._owed: dict[Partition, int] = {}
 
     def poll(self, limit: int, timeout: float) -> list[Delivery]:
         """Return deliveries. Commits first what an unavailable log refused to note before."""
-        self.commit({})
+        self._pay()
         return list(self._subscription.poll(limit, timeout))
-
-    def poll_due(self, limit: int, is_due: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Return those deliveries whose time has come; at most one poll's are held."""
-        if not self._held:
-            self._held = self.poll(limit, 0.0)
-        ready = 0
-        while ready < len(self._held) and is_due(self._held[ready]):
-            ready += 1
-        due, self._held = self._held[:ready], self._held[ready:]
-        return due
 
     def take_back(self, deliveries: Sequence[Delivery]) -> None:
         """Have deliveries come again: they were polled and could not be settled."""
         firsts: dict[Partition, int] = {}
-        for delivery in [*deliveries, *self._held]:
+        for delivery in deliveries:
             firsts.setdefault(delivery.partition, delivery.offset)
-        self._held = []
         self._subscription.seek(firsts)
 
-    def commit(self, positions: Positions) -> None:
-        """Commit ``positions`` and what is owed. What cannot be committed stays owed."""
+    def commit(self, positions: Positions) -> frozenset[Partition]:
+        """Commit ``positions`` and what is owed; return what went to another member.
+
+        What an unavailable log does not take stays owed.
+        """
         self._owed |= positions
+        return self._pay()
+
+    def claim(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Commit deliveries before they are handled; return those that are still ours."""
+        lost = self.commit({delivery.partition: delivery.offset + 1 for delivery in deliveries})
+        return [delivery for delivery in deliveries if delivery.partition not in lost]
+
+    def close(self) -> None:
+        self._subscription.close()
+
+    def _pay(self) -> frozenset[Partition]:
+        lost: set[Partition] = set()
         while self._owed:
             try:
                 self._subscription.commit(self._owed)
             except CommitRefused as refused:
                 LOG.info("Partitions went to another member, which may repeat the last batch: %s", refused)
-                gone = refused.partitions & self._owed.keys() or self._owed.keys()
+                gone = {p for p in self._owed if p in refused.partitions} or set(self._owed)
                 self._owed = {p: offset for p, offset in self._owed.items() if p not in gone}
+                lost |= gone
             else:
                 self._owed = {}
+        return frozenset(lost)
 
-    def close(self) -> None:
-        self._subscription.close()
+
+class WaitingLane(Lane):
+    """A lane whose deliveries wait for their time, each without holding up the others.
+
+    They wait in memory, up to a limit. The position goes up to the first that waits, so
+    that none is lost; those settled behind it come again if this process dies first.
+    """
+
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__(subscription)
+        self._held: list[Delivery] = []
+        self._due: set[tuple[Partition, int]] = set()
+        self._reached: dict[Partition, int] = {}
+
+    def poll_due(self, limit: int, is_due: Callable[[Delivery], bool]) -> list[Delivery]:
+        """Return those deliveries whose time has come; ``limit`` of them wait at most."""
+        if len(self._held) < limit:
+            self._hold(self.poll(limit - len(self._held), 0.0))
+        due = [delivery for delivery in self._held if is_due(delivery)]
+        self._due = {(delivery.partition, delivery.offset) for delivery in due}
+        return due
+
+    def take_back(self, deliveries: Sequence[Delivery]) -> None:  # noqa: ARG002 - they are held still
+        self._due = set()
+
+    def commit(self, positions: Positions) -> frozenset[Partition]:
+        self._held = [d for d in self._held if not self._is_settled(d, positions)]
+        self._due = set()
+        for partition, offset in positions.items():
+            self._reached[partition] = max(offset, self._reached.get(partition, 0))
+        firsts: dict[Partition, int] = {}
+        for delivery in self._held:
+            firsts.setdefault(delivery.partition, delivery.offset)
+        reached = {p: self._reached[p] for p in positions}
+        lost = super().commit({p: min(offset, firsts.get(p, offset)) for p, offset in reached.items()})
+        if lost:
+            self._held = [delivery for delivery in self._held if delivery.partition not in lost]
+        return lost
+
+    def _is_settled(self, delivery: Delivery, positions: Positions) -> bool:
+        partition, offset = delivery.partition, delivery.offset
+        return (partition, offset) in self._due and offset < positions.get(partition, 0)
+
+    def _hold(self, deliveries: Sequence[Delivery]) -> None:
+        firsts: dict[Partition, int] = {}
+        for delivery in deliveries:
+            firsts.setdefault(delivery.partition, delivery.offset)
+        for partition, first in firsts.items():
+            # One that was lost and is back begins anew: what was held of it comes again.
+            self._reached[partition] = min(first, self._reached.get(partition, first))
+            self._held = [d for d in self._held if d.partition != partition or d.offset < first]
+        self._held += deliveries

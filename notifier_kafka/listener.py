@@ -1,8 +1,4 @@
-"""The listening face: poll, decode, dispatch, settle, commit; in this order, for ever.
-
-The delivery guarantee can be read in ``Listener._settle``: a position is committed only
-after the endpoints returned and what they refused is durable elsewhere.
-"""
+"""The listening face. What it does all the time is in ``notifier_kafka.loop``."""
 
 import atexit
 import contextlib
@@ -10,35 +6,39 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import Sequence
 
-from notifier_kafka import options, requeue, topics
+from notifier_kafka import options, places, requeue, topics
 from notifier_kafka.accounts import Accounts
+from notifier_kafka.crew import Crew
 from notifier_kafka.dispatcher import BatchDispatcher, Dispatcher
-from notifier_kafka.driver import Delivery, Start, Subscription
+from notifier_kafka.driver import Partition
 from notifier_kafka.errors import (
+    ConfigurationError,
     ExecutorLoadFailure,
     InvalidTarget,
     MessagingException,
     MessagingTimeout,
     ServerListenError,
 )
-from notifier_kafka.lane import Lane
+from notifier_kafka.lane import Lane, WaitingLane
+from notifier_kafka.loop import Loop, Policy
+from notifier_kafka.places import Place
+from notifier_kafka.resuming import PositionOf, ResumingLane
 from notifier_kafka.serializer import Serializer
-from notifier_kafka.settlement import Settlement
+from notifier_kafka.settlement import Settlement, Terms
 from notifier_kafka.target import Target
 from notifier_kafka.transport import NotificationTransport
+from notifier_kafka.window import Window
 
 LOG = logging.getLogger(__name__)
 
-IDLE_POLL = 0.2  # seconds; bounds how late a stop or a requeued notification is noticed
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between tries while the log is unavailable
 EXIT_WAIT = 5.0  # seconds that the interpreter's exit waits for what is being handled
+COUNTS = ("handled", "requeued", "refused", "dead_lettered", "malformed", "duplicates")
 
 
 class Listener:
-    """Listens on targets and gives what arrives to a dispatcher, on one thread."""
+    """Listens on targets and gives what arrives to a dispatcher, on one thread or several."""
 
     def __init__(  # noqa: PLR0913 - one parameter for each of oslo.messaging's
         self,
@@ -60,15 +60,19 @@ class Listener:
         self._settings = options.listener(transport.conf)
         self._dispatcher = dispatcher
         self._group = pool or self._settings.group or transport.driver.default_group or _program(transport)
-        self._settlement = Settlement(
-            dispatcher,
-            self.accounts,
-            allow_requeue=allow_requeue,
-            max_attempts=self._settings.max_attempts,
+        once = self._settings.delivery == "at-most-once"
+        size = self._settings.dedupe_window
+        terms = Terms(
+            allow_requeue=allow_requeue and not once,
+            max_attempts=1 if once else self._settings.max_attempts,
+            window=Window(size) if size else None,
         )
-        self._limit: int = batch_size or self._settings.batch_size
-        self._fill: float = batch_timeout or 0.0
+        self._settlement = Settlement(dispatcher, self.accounts, terms)
+        self._policy = Policy(batch_size or self._settings.batch_size, batch_timeout or 0.0, once)
         self._stopping = threading.Event()
+        self._place: Place | None = None
+        self._position_of: PositionOf | None = None
+        self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
 
@@ -79,24 +83,16 @@ class Listener:
         if self._thread is not None:
             LOG.warning("The listener was started already; nothing was done")
             return
-        host = self.transport.driver.virtual_host
-        names = sorted(
-            {
-                topics.bus_topic(str(target.topic), priority, host)
-                for target in self.targets
-                for priority in self._dispatcher.supported_priorities
-            }
-        )
+        names = self._names()
         self._stopping.clear()
         self._failure = None
-        driver, delay = self.transport.driver, self._settings.requeue_delay
-        self._requeue = requeue.Requeue(driver, self._group, names, delay)
         try:
-            self._main = Lane(self._subscribe(names, self._settings.start))
-            self._returns = Lane(self._subscribe(self._requeue.topics, "earliest"))
+            loop = self._loop = self._make_loop(names)
         except MessagingException as error:
             raise ServerListenError(", ".join(names), error) from error
-        self._thread = threading.Thread(target=self._run, name=f"listener-{self._group}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(loop,), name=f"listener-{self._group}", daemon=True
+        )
         self._thread.start()
         # What is finished when the interpreter ends is committed, and the group need not
         # miss this member first. Registered here: before the driver's own exit handlers.
@@ -124,10 +120,39 @@ class Listener:
     def reset(self) -> None:
         """Do nothing: services call it on SIGHUP, and no state here outlives a poll."""
 
+    def start_from(self, place: Place) -> None:
+        """Let the next start move the group first, which must have no other members then.
+
+        To "earliest", "latest", a time as seconds since the epoch (a float), an offset (an
+        int), or a mapping from (topic, number) of partitions to offsets.
+        """
+        self._place = place
+
+    def resume_from(self, position_of: PositionOf) -> None:
+        """Let the handler's own positions count, which it stores with its data.
+
+        ``position_of`` is asked for the position of each partition that begins or is back;
+        None leaves it at the group's. See ``positions`` for what to store.
+        """
+        if self._settings.workers > 1:
+            raise ConfigurationError("resume_from() needs [listener] workers = 1: positions follow the order")
+        self._position_of = position_of
+        self._settlement.store_at_once = True
+
+    def positions(self) -> dict[Partition, int]:
+        """Say how far the listener is: the offset after the last settled one, by partition.
+
+        In an endpoint this includes what it is handling, unless there are several workers.
+        """
+        return {} if self._loop is None else self._loop.positions()
+
+    def lag(self) -> dict[Partition, int]:
+        """Ask the log how many records wait for the group, by partition."""
+        return places.lag(self.transport.driver, self._group, self._names())
+
     def stats(self) -> dict[str, int]:
         """Count what became of what arrived, since the listener was made."""
-        none = dict.fromkeys(("handled", "requeued", "refused", "dead_lettered", "malformed"), 0)
-        return none | self.accounts.counts()
+        return dict.fromkeys(COUNTS, 0) | self.accounts.counts()
 
     def __enter__(self) -> "Listener":
         self.start()
@@ -137,72 +162,51 @@ class Listener:
         self.stop()
         self.wait()
 
-    def _subscribe(self, names: list[str], start: Start) -> Subscription:
-        return self.transport.driver.subscribe(names, self._group, start)
+    def _names(self) -> list[str]:
+        host = self.transport.driver.virtual_host
+        priorities = self._dispatcher.supported_priorities
+        return sorted({topics.bus_topic(str(t.topic), p, host) for t in self.targets for p in priorities})
+
+    def _make_loop(self, names: list[str]) -> Loop:
+        driver, settings = self.transport.driver, self._settings
+        returns = requeue.Requeue(
+            driver, self._group, names, settings.requeue_delay, settings.requeue_delay_max
+        )
+        if self._place is not None:
+            found = places.positions(driver, driver.spans(names), self._place)
+            driver.admin().reset_group(self._group, found)
+            self._place = None
+        subscription = driver.subscribe(names, self._group, settings.start)
+        main = (
+            Lane(subscription) if self._position_of is None else ResumingLane(subscription, self._position_of)
+        )
+        waiting = WaitingLane(driver.subscribe(returns.topics, self._group, "earliest"))
+        return Loop((main, waiting), returns, self._settlement, self._policy, self._stopping)
 
     def _end(self) -> None:
         self.stop()
         with contextlib.suppress(MessagingException):
             self.wait(EXIT_WAIT)
 
-    def _run(self) -> None:
+    def _run(self, loop: Loop) -> None:
+        workers, name = self._settings.workers, f"listener-{self._group}"
+        crew = (
+            Crew(self._dispatcher, workers, ordered=self._settings.ordered, name=name)
+            if workers > 1
+            else None
+        )
+        self._settlement.crew = crew
         try:
-            self._listen()
+            loop.run()
         except BaseException as error:  # noqa: BLE001 - a thread that ends unheard is the worst end
             # Logged although wait() raises it as well: a service may never come to call wait().
             LOG.critical("The listener of group %s ended: %r", self._group, error)
             self._failure = error
-        for part in (self._main, self._returns, self._requeue):
-            try:
-                part.close()
-            except MessagingException as error:
-                LOG.warning("A member of group %s leaves without good-bye: %s", self._group, error)
-
-    def _listen(self) -> None:
-        pause = FIRST_PAUSE
-        while not self._stopping.is_set():
-            try:
-                self._settle(self._main, self._fetch())
-                self._settle(self._returns, self._returns.poll_due(self._limit, self._requeue.is_due))
-            except MessagingException as error:
-                if not error.retriable:
-                    raise
-                if pause == FIRST_PAUSE:
-                    LOG.warning("The log is unavailable, listening goes on when it is back: %s", error)
-                self._stopping.wait(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
-            else:
-                if pause != FIRST_PAUSE:
-                    LOG.warning("The log is back")
-                    pause = FIRST_PAUSE
-
-    def _fetch(self) -> list[Delivery]:
-        """Get what there is, up to a batch; with a batch_timeout wait for more."""
-        deliveries = self._main.poll(self._limit, IDLE_POLL)
-        deadline = time.monotonic() + self._fill
-        while deliveries and len(deliveries) < self._limit and not self._stopping.is_set():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                break
-            try:
-                deliveries += self._main.poll(self._limit - len(deliveries), min(left, IDLE_POLL))
-            except MessagingException:
-                # What came before is to be handled whatever ails the log; the next poll tells.
-                break
-        return deliveries
-
-    def _settle(self, lane: Lane, deliveries: Sequence[Delivery]) -> None:
-        """Handle deliveries, make durable what comes back or is set aside, then commit."""
-        if not deliveries:
-            return
-        try:
-            positions, moved = self._settlement.settle(deliveries, self._requeue, self._stopping)
-            stored = not moved or self._requeue.store(moved, self._stopping)
-        except MessagingException:
-            lane.take_back(deliveries)
-            raise
-        if stored:
-            lane.commit(positions)
+        if crew is not None:
+            crew.close()
+        self._dispatcher.close()
+        for problem in loop.close():
+            LOG.warning("A member of group %s leaves without good-bye: %s", self._group, problem)
 
 
 def _program(transport: NotificationTransport) -> str:

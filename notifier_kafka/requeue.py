@@ -23,16 +23,20 @@ REASON = "dead-letter-reason"
 TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
 
 _OURS = frozenset({ATTEMPT, DUE, REASON})
+MOST_DOUBLINGS = 60  # anybody may have written how many attempts there were
 WAIT = 0.2  # seconds between looks at whether the listener was told to stop
 
 
 class Requeue:
     """Puts refused and poisonous deliveries where they belong, durably."""
 
-    def __init__(self, driver: Driver, group: str, names: Sequence[str], delay: float) -> None:
+    def __init__(
+        self, driver: Driver, group: str, names: Sequence[str], delay: float, longest: float = 0.0
+    ) -> None:
         self._homes = {name: topics.requeue_topic(group, name) for name in names}
         self._dead_letter_topic = topics.dead_letter_topic(group)
         self._delay = delay
+        self._longest = max(delay, longest)
         self._driver = driver
         self._publisher: Publisher | None = None
 
@@ -41,10 +45,14 @@ class Requeue:
         """The topics on which refused notifications come back."""
         return list(self._homes.values())
 
-    def again(self, delivery: Delivery) -> Record:
-        """Make the record that brings a refused delivery back."""
-        due = f"{time.time() + self._delay:.6f}".encode()
-        attempt = b"%d" % (attempts(delivery.record) + 1)
+    def again(self, delivery: Delivery, *, growing: bool = False) -> Record:
+        """Make the record that brings a refused delivery back, each time twice as late if ``growing``."""
+        before = attempts(delivery.record)
+        delay = (
+            min(self._delay * 2.0 ** min(before, MOST_DOUBLINGS), self._longest) if growing else self._delay
+        )
+        due = f"{time.time() + delay:.6f}".encode()
+        attempt = b"%d" % (before + 1)
         # What was requeued before stays on its topic.
         topic = self._homes.get(delivery.record.topic, delivery.record.topic)
         return _moved(delivery, topic, ((ATTEMPT, attempt), (DUE, due)))
@@ -57,9 +65,9 @@ class Requeue:
     def is_due(self, delivery: Delivery) -> bool:
         """Say whether a requeued record has waited long enough."""
         wait = _number(delivery.record, DUE) - time.time()
-        # No wait is longer than the delay: such a time was written by a clock that was
+        # No wait is longer than the longest: such a time was written by a clock that was
         # stepped since, and waiting for it could take for ever.
-        return wait <= 0 or wait > self._delay
+        return wait <= 0 or wait > self._longest
 
     def store(self, records: Sequence[Record], stopping: threading.Event) -> bool:
         """Write records durably; False when told to stop before they were.

@@ -2,17 +2,24 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from notifier_kafka import codec, requeue
 from notifier_kafka.accounts import Accounts
-from notifier_kafka.dispatcher import HANDLED, BatchDispatcher, Dispatcher, Verdict
+from notifier_kafka.crew import Crew
+from notifier_kafka.dispatcher import HANDLED, UNFINISHED, BatchDispatcher, Dispatcher, Verdict
 from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import DecodeError
 from notifier_kafka.notification import Notification, NotificationResult
+from notifier_kafka.window import DUPLICATE, Absent, Window
 
 LOG = logging.getLogger(__name__)
+
+Found = Notification | DecodeError | Absent
+
+STORED = Absent()
+"""Stands for a record that was set aside already."""
 
 
 class Settled(NamedTuple):
@@ -22,18 +29,29 @@ class Settled(NamedTuple):
     moved: list[Record]
 
 
+class Terms(NamedTuple):
+    """How a listener settles."""
+
+    allow_requeue: bool
+    max_attempts: int
+    window: Window | None = None
+
+
 class Settlement:
     """Settles deliveries: each is handled, comes back later or is set aside."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, accounts: Accounts, *, allow_requeue: bool, max_attempts: int
-    ) -> None:
+    crew: Crew | None = None
+    """Who handles, if not the thread that asks."""
+
+    store_at_once = False
+    """Whether what is moved must be durable before the next is handled."""
+
+    def __init__(self, dispatcher: Dispatcher, accounts: Accounts, terms: Terms) -> None:
         self._dispatcher = dispatcher
         self._accounts = accounts
-        self._allow_requeue = allow_requeue
-        self._max_attempts = max_attempts
-        # One by one, a stop is obeyed between any two notifications; a batch is one piece.
-        self._whole = isinstance(dispatcher, BatchDispatcher)
+        self._terms = terms
+        self._now: tuple[Sequence[Delivery], Sequence[Found], Settled] | None = None
+        self._at: Delivery | None = None
 
     def settle(
         self, deliveries: Sequence[Delivery], returns: requeue.Requeue, stopping: threading.Event
@@ -42,21 +60,111 @@ class Settlement:
         settled = Settled({}, [])
         if stopping.is_set():
             return settled
-        decoded = [_decode(delivery) for delivery in deliveries]
-        verdicts = iter(self._dispatcher.dispatch([n for n in decoded if isinstance(n, Notification)]))
-        handled = 0
-        for delivery, found in zip(deliveries, decoded, strict=True):
-            if not self._whole and stopping.is_set():
-                break
-            if isinstance(found, DecodeError):
-                settled.moved.append(self._set_aside(delivery, found, returns))
-            elif (verdict := next(verdicts)) is HANDLED:
-                handled += 1
-            elif record := self._judge(delivery, verdict, returns):
-                settled.moved.append(record)
+        found = self._open(deliveries)
+        if self.store_at_once and not self._store_malformed(deliveries, found, returns, stopping):
+            return settled
+        self._now = (deliveries, found, settled)
+        verdicts = self._verdicts(deliveries, found, stopping)
+        handled: list[Found] = []
+        gaps: set[Partition] = set()
+        for delivery, one, verdict in zip(deliveries, found, verdicts, strict=True):
+            if verdict is UNFINISHED or delivery.partition in gaps:
+                # What is finished behind it comes again: a position cannot leave one out.
+                gaps.add(delivery.partition)
+                continue
+            if verdict is HANDLED:
+                handled.append(one)
+            elif record := self._move(delivery, one, verdict, returns):
+                if not self.store_at_once:
+                    settled.moved.append(record)
+                elif not returns.store([record], stopping):
+                    gaps.add(delivery.partition)
+                    continue
             settled.positions[delivery.partition] = delivery.offset + 1
-        self._accounts.add("handled", handled)
+        self._now = None
+        self._accounts.add("handled", len(handled))
+        if self._terms.window is not None:
+            self._terms.window.remember(handled)
         return settled
+
+    def positions(self) -> dict[Partition, int]:
+        """Say how far what is at hand is settled, with what an endpoint is handling just now."""
+        if self._now is None or self.crew is not None:
+            return {}
+        deliveries, found, settled = self._now
+        if not isinstance(self._dispatcher, BatchDispatcher):
+            at = self._at
+            return settled.positions | ({at.partition: at.offset + 1} if at else {})
+        waiting = set(self._dispatcher.supported_priorities) - self._dispatcher.given
+        positions: dict[Partition, int] = {}
+        left_out: set[Partition] = set()
+        for delivery, one in zip(deliveries, found, strict=True):
+            if isinstance(one, Notification) and one.priority.lower() in waiting:
+                left_out.add(delivery.partition)
+            elif delivery.partition not in left_out:
+                positions[delivery.partition] = delivery.offset + 1
+        return positions
+
+    def _open(self, deliveries: Sequence[Delivery]) -> list[Found]:
+        found: list[Found] = [_decode(delivery) for delivery in deliveries]
+        return found if self._terms.window is None else self._terms.window.screen(found)
+
+    def _verdicts(
+        self, deliveries: Sequence[Delivery], found: Sequence[Found], stopping: threading.Event
+    ) -> Iterator[Verdict | None]:
+        """Yield a verdict for each delivery, None for what is no notification."""
+        if self.crew is None and not isinstance(self._dispatcher, BatchDispatcher):
+            yield from self._one_by_one(deliveries, found, stopping)
+            return
+        notifications = [one for one in found if isinstance(one, Notification)]
+        if self.crew is None:
+            verdicts = iter(self._dispatcher.dispatch(notifications))
+        else:
+            pairs = zip(deliveries, found, strict=True)
+            keys = [delivery.record.key for delivery, one in pairs if isinstance(one, Notification)]
+            verdicts = iter(self.crew.dispatch(keys, notifications, stopping))
+        for one in found:
+            yield next(verdicts) if isinstance(one, Notification) else None
+
+    def _one_by_one(
+        self, deliveries: Sequence[Delivery], found: Sequence[Found], stopping: threading.Event
+    ) -> Iterator[Verdict | None]:
+        handle, stopped = self._dispatcher.handle, stopping.is_set
+        for delivery, one in zip(deliveries, found, strict=True):
+            if not isinstance(one, Notification):
+                yield None
+            elif stopped():
+                yield UNFINISHED
+            else:
+                self._at = delivery
+                yield handle(one)
+
+    def _move(
+        self, delivery: Delivery, one: Found, verdict: Verdict | None, returns: requeue.Requeue
+    ) -> Record | None:
+        """Make the record that a delivery becomes elsewhere, if it is to become one."""
+        if isinstance(one, DecodeError):
+            return self._set_aside(delivery, one, returns)
+        if verdict is None:
+            if one is DUPLICATE:
+                self._accounts.add("duplicates")
+            return None
+        return self._judge(delivery, verdict, returns)
+
+    def _store_malformed(
+        self,
+        deliveries: Sequence[Delivery],
+        found: list[Found],
+        returns: requeue.Requeue,
+        stopping: threading.Event,
+    ) -> bool:
+        """Set malformed records aside before anything is handled; False when told to stop before."""
+        records = []
+        for index, one in enumerate(found):
+            if isinstance(one, DecodeError):
+                records.append(self._set_aside(deliveries[index], one, returns))
+                found[index] = STORED
+        return not records or returns.store(records, stopping)
 
     def _set_aside(self, delivery: Delivery, error: DecodeError, returns: requeue.Requeue) -> Record:
         self._accounts.add("malformed")
@@ -74,17 +182,17 @@ class Settlement:
         if verdict.result != NotificationResult.REQUEUE:
             self._accounts.add("handled")
             return None
-        if verdict.error is None and not self._allow_requeue:
+        if verdict.error is None and not self._terms.allow_requeue:
             # As in oslo.messaging: who did not ask for requeueing has it acknowledged.
             self._accounts.add("refused")
             return None
         attempt = requeue.attempts(delivery.record) + 1
-        if verdict.error is not None and attempt >= self._max_attempts:
+        if verdict.error is not None and attempt >= self._terms.max_attempts:
             self._accounts.add("dead_lettered")
             reason = f"endpoint raised {type(verdict.error).__name__} in attempt {attempt}"
             return returns.aside(delivery, reason)
         self._accounts.add("requeued")
-        return returns.again(delivery)
+        return returns.again(delivery, growing=verdict.error is not None)
 
 
 def _decode(delivery: Delivery) -> Notification | DecodeError:

@@ -5,11 +5,12 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from notifier_kafka import places
 from notifier_kafka.cli import arguments, text, topics
 from notifier_kafka.cli.cells import ABSENT
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.exits import UsageError
-from notifier_kafka.driver import Admin, Driver, GroupDescription, Positions, Span, Start
+from notifier_kafka.driver import Admin, GroupDescription, Span, Start
 from notifier_kafka.errors import TopicNotFound
 
 TO_HELP = (
@@ -84,7 +85,7 @@ class ResetGroup(Lister):
             admin = transport.driver.admin()
             before = admin.describe_group(parsed_args.group)
             spans = _spans(admin, parsed_args.topic or _topics(before))
-            after = _places(transport.driver, spans, parsed_args.to)
+            after = places.positions(transport.driver, spans, parsed_args.to)
             if parsed_args.execute:
                 admin.reset_group(parsed_args.group, after)
             else:
@@ -141,19 +142,6 @@ def _topics(found: GroupDescription) -> list[str]:
 
 def _spans(admin: Admin, names: Sequence[str]) -> list[Span]:
     return [span for name in dict.fromkeys(names) for span in topics.describe(admin, name).spans]
-
-
-def _places(driver: Driver, spans: Sequence[Span], to: Start | int) -> Positions:
-    if to == "earliest":
-        return {span.partition: span.start for span in spans}
-    if to == "latest":
-        return {span.partition: span.stop for span in spans}
-    if isinstance(to, int):
-        return {span.partition: min(max(span.start, to), span.stop) for span in spans}
-    names = list({span.partition.topic for span in spans})
-    since = {span.partition: span.start for span in driver.spans(names, since=float(to))}
-    # A record that came meanwhile is in the second look only.
-    return {span.partition: min(since.get(span.partition, span.stop), span.stop) for span in spans}
 
 
 def _remarks(before: GroupDescription, to: Start | int, *, there: bool) -> list[str]:

@@ -93,6 +93,32 @@ def test_members_that_are_polled_in_turn_settle(connect: Connect, topic: str) ->
     assert seen == set(range(40))
 
 
+def test_who_leaves_while_it_joins_keeps_nobody_waiting(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+
+    def come_and_go(polls: int) -> None:
+        member = driver.subscribe([topic], topic, "earliest")
+        until(lambda: member.poll(1, 0.0) or member._consumer, "a connection")  # type: ignore[attr-defined]
+        for _ in range(polls):
+            member.poll(1, 0.0)
+            time.sleep(0.005)
+        member.close()
+
+    for polls in range(1, 8):  # some of them without a coordinator, or with an id and no more
+        come_and_go(polls)
+    stays = driver.subscribe([topic], topic, "earliest")
+    gather(stays, 20, seconds=30.0)  # less than a session lasts
+    come_and_go(30)  # and this one waits for a member at work
+
+    def alone() -> bool:
+        stays.poll(1, 0.2)
+        return [len(owned) for owned in driver.admin().describe_group(topic).members.values()] == [2]
+
+    until(alone, "the group to be its member alone", 30.0)
+
+
 def test_a_static_member_is_the_same_after_a_restart(connect: Connect, topic: str) -> None:
     name = f"host-{uuid.uuid4().hex[:6]}"
     driver = connect(group_instance_id=name)

@@ -89,6 +89,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def close(self) -> None:
         self.owned = set()
+        self._joins.before_close(CLOSE_MS)
         attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:

@@ -6,13 +6,19 @@ again: two members that are polled in turn, or one that a keeper polls once a se
 settle. A join for the sake of new partitions answers its own reason, after which the
 library sees nothing left to finish. And in a group whose members subscribe to different
 topics, the leader forgets those of the others while it joins, takes their return for a
-change, and has everybody join again.
+change, and has everybody join again. Who closes while it joins says no good-bye, and the
+group waits for it until its session is over.
 
 All is mended from outside, on the library's private parts. The tests of members that are
-polled in turn, and of a rebalance while an endpoint works, fail without it.
+polled in turn, that leave while they join, and of a rebalance while an endpoint works,
+fail without it.
 """
 
+import contextlib
 from typing import Any
+
+from kafka import errors as kafka_errors
+from kafka.structs import MemberState
 
 # A poll that may not wait gives no join the time to be finished.
 LEAST_MS = 50
@@ -37,6 +43,27 @@ class Joins:
             return timeout_ms
         self._coordinator.rejoin_needed = True
         return max(timeout_ms, LEAST_MS)
+
+    def before_close(self, timeout_ms: int) -> None:
+        """Have the close say good-bye for a member that is still joining."""
+        with contextlib.suppress(RuntimeError):  # its event loop has ended
+            self._coordinator._net.run(self._leave, timeout_ms)  # noqa: SLF001
+
+    async def _leave(self, timeout_ms: int) -> None:
+        coordinator = self._coordinator
+        task, manager = coordinator._join_task, coordinator._manager  # noqa: SLF001
+        joining = task is not None and not task.is_done
+        with contextlib.suppress(kafka_errors.KafkaError):
+            if joining and not coordinator._generation.has_member_id():  # noqa: SLF001
+                # The answer, which comes at once, is an id to join with: from then on the group waits.
+                await manager.wait_for(task, timeout_ms)
+            elif joining:
+                # While a join waits for other members the broker reads nothing more from its connection.
+                connection = manager.get_connection(coordinator.coordinator_id)
+                connection.close()
+                await manager.wait_for(connection.close_future, timeout_ms)
+        if coordinator._generation.has_member_id():  # noqa: SLF001
+            coordinator.state = MemberState.REBALANCING
 
     async def _prepared(self, *arguments: Any, **named: Any) -> Any:
         """A join for another reason: what the last one brought was looked at."""

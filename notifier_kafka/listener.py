@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from notifier_kafka import options, places, requeue, topics
+from notifier_kafka import options, places, replaying, requeue, topics
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.crew import Crew
 from notifier_kafka.dispatcher import BatchDispatcher, Dispatcher
@@ -145,6 +145,17 @@ class Listener:
         In an endpoint this includes what it is handling, unless there are several workers.
         """
         return {} if self._loop is None else self._loop.positions()
+
+    def replay(self, since: Place = "earliest", until: float | None = None) -> dict[str, int]:
+        """Give the endpoints what the topics hold from ``since`` on, in the calling thread.
+
+        ``since`` is as for ``start_from``, ``until`` a time. No group is touched and nothing
+        comes back. Returns how many were handled, refused (or raised over) and malformed.
+        """
+        driver = self.transport.driver
+        chosen = replaying.spans(driver, self._names(), since, until)
+        counts = replaying.replay(driver, chosen, self._dispatcher, self._policy.limit)
+        return dict.fromkeys(("handled", "refused", "malformed"), 0) | counts
 
     def lag(self) -> dict[Partition, int]:
         """Ask the log how many records wait for the group, by partition."""

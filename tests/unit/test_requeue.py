@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from notifier_kafka import requeue
 from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.transport import NotificationTransport
@@ -72,3 +74,33 @@ def test_headers_that_anybody_wrote_are_harmless(notifier_transport: Notificatio
         record = Record("t", b"", None, (("requeue-due", text), ("requeue-attempt", text)))
         assert make(notifier_transport).is_due(as_delivery(record))
         assert requeue.attempts(record) == 0
+
+
+@pytest.mark.parametrize(("attempts", "delay"), [(0, 2.0), (1, 4.0), (2, 8.0), (3, 9.0), (10**30, 9.0)])
+def test_the_wait_doubles_with_each_failure_up_to_a_bound(
+    notifier_transport: NotificationTransport, attempts: int, delay: float
+) -> None:
+    made = requeue.Requeue(notifier_transport.driver, "workers", ["t"], 2.0, 9.0)
+    tried = as_delivery(Record("t", b"", None, (("requeue-attempt", b"%d" % attempts),)))
+    for growing, expected in ((True, delay), (False, 2.0)):
+        before = time.time()
+        record = made.again(tried, growing=growing)
+        due = float(dict(record.headers)["requeue-due"])
+        assert before + expected - 1e-5 <= due <= time.time() + expected + 1e-5
+        assert not made.is_due(as_delivery(record))
+
+
+def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: NotificationTransport) -> None:
+    made = make(notifier_transport)
+    aside = made.aside(as_delivery(made.again(DELIVERY)), "endpoint raised ValueError")
+    back = requeue.revived(aside, "workers")
+    assert back is not None
+    assert back.topic == made.topics[0]
+    assert (back.value, back.key) == (DELIVERY.record.value, DELIVERY.record.key)
+    assert requeue.attempts(back) == 0
+    assert requeue.origin(back) == requeue.origin(aside) == "notifications.info 3:42"
+    assert requeue.reason(aside) == "endpoint raised ValueError"
+    assert requeue.reason(back) == ""
+    assert made.is_due(as_delivery(back))
+    assert requeue.revived(aside._replace(value=None), "workers") is None
+    assert requeue.revived(Record("t", b"x"), "workers") is None

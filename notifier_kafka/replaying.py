@@ -1,0 +1,44 @@
+"""Giving endpoints what a log holds, without a group."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from notifier_kafka import codec, places
+from notifier_kafka.dispatcher import HANDLED, Dispatcher
+from notifier_kafka.driver import Delivery, Driver, Span
+from notifier_kafka.errors import DecodeError
+from notifier_kafka.notification import Notification
+from notifier_kafka.places import Place
+
+
+def spans(driver: Driver, names: Sequence[str], since: Place, until: float | None) -> list[Span]:
+    """Find what the topics hold from ``since`` to before ``until``."""
+    there = driver.spans(names)
+    stops = {s.partition: s.stop for s in driver.spans(names, until=until)} if until is not None else {}
+    starts = places.positions(driver, there, since)
+    return [
+        span._replace(start=starts[span.partition], stop=min(span.stop, stops.get(span.partition, span.stop)))
+        for span in there
+        if span.partition in starts
+    ]
+
+
+def replay(driver: Driver, chosen: Sequence[Span], dispatcher: Dispatcher, limit: int) -> Counter[str]:
+    """Give the endpoints what lies in spans; count what became of it."""
+    counts: Counter[str] = Counter()
+    for span in chosen:
+        deliveries = driver.read(span)
+        while batch := list(itertools.islice(deliveries, limit)):
+            notifications = list(_decoded(batch, counts))
+            for verdict in dispatcher.dispatch(notifications):
+                counts["handled" if verdict == HANDLED else "refused"] += 1
+    return counts
+
+
+def _decoded(batch: Sequence[Delivery], counts: Counter[str]) -> Iterator[Notification]:
+    for delivery in batch:
+        try:
+            yield codec.decode(delivery.record)
+        except DecodeError:
+            counts["malformed"] += 1

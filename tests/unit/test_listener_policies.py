@@ -1,0 +1,354 @@
+"""When a listener commits, where it begins, what it passes over and how long a failure waits."""
+
+import functools
+import time
+from typing import Any
+
+import pytest
+from listening_kit import (
+    TARGETS,
+    Recorder,
+    committed,
+    counted,
+    listen,
+    put,
+    records,
+    refuse_once,
+    send,
+    wait_for,
+)
+from oslo_config import cfg
+
+from notifier_kafka import codec, listener, notifier, transport
+from notifier_kafka.driver import Partition
+from notifier_kafka.errors import ConfigurationError, ServerListenError
+from notifier_kafka.notification import NotificationResult
+
+ONLY = Partition("notifications.info", 0)
+RETURNS = "pool.requeue.notifications.info"
+
+
+@pytest.fixture
+def bus(quick: cfg.ConfigOpts) -> Any:
+    """A transport whose topic has one partition."""
+    made = transport.get_notification_transport(quick)
+    made.driver.admin().create_topic(ONLY.topic, 1)
+    yield made
+    made.cleanup()
+
+
+class Positions(Recorder):
+    """Keeps what ``positions`` says while each is handled."""
+
+    each: listener.Listener
+
+    def info(self, *message: Any) -> Any:
+        answer = super().info(*message)
+        self.seen[-1] = (self.seen[-1], self.each.positions().get(ONLY))
+        return answer
+
+
+def has_come(endpoint: Recorder, payload: Any) -> bool:
+    return payload in endpoint.seen
+
+
+def positioned(bus: transport.NotificationTransport, **options: Any) -> tuple[Positions, listener.Listener]:
+    endpoint = Positions()
+    endpoint.each = listen(bus, endpoint, **options)
+    return endpoint, endpoint.each
+
+
+# At most once
+
+
+def test_at_most_once_everything_is_committed_before_it_is_handled(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("delivery", "at-most-once", group="listener")
+    found: list[int] = []
+    endpoint = Recorder(lambda payload: found.append(committed(bus)[ONLY]))
+    send(bus, range(5))
+    with listen(bus, endpoint):
+        wait_for(lambda: len(endpoint.seen) == 5, "all")
+    assert found == [5] * 5
+
+
+def test_at_least_once_nothing_is_committed_before_it_is_handled(bus: Any) -> None:
+    found: list[int] = []
+    endpoint = Recorder(lambda payload: found.append(committed(bus).get(ONLY, 0)))
+    send(bus, range(5))
+    with listen(bus, endpoint):
+        wait_for(lambda: len(endpoint.seen) == 5, "all")
+    assert found == [0] * 5
+
+
+def test_at_most_once_nothing_comes_back(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("delivery", "at-most-once", group="listener")
+    endpoint = Recorder(lambda payload: NotificationResult.REQUEUE if payload == 1 else 1 // payload)
+    send(bus, range(3))
+    with listen(bus, endpoint, allow_requeue=True) as each:
+        wait_for(lambda: len(endpoint.seen) == 3, "all")
+    assert endpoint.seen == [0, 1, 2]
+    assert counted(each) == {"handled": 1, "refused": 1, "dead_lettered": 1}
+    assert records(bus, RETURNS) == []
+    assert len(records(bus, "pool.dead-letters")) == 1
+
+
+def test_at_most_once_a_stop_waits_for_all_that_was_committed(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("delivery", "at-most-once", group="listener")
+    endpoint = Recorder(lambda payload: each.stop())
+    send(bus, range(10))
+    each = listen(bus, endpoint)
+    each.start()
+    each.wait()
+    assert endpoint.seen == list(range(10))
+    with listen(bus, endpoint):
+        send(bus, ["next"])
+        wait_for(lambda: endpoint.seen[-1] == "next", "the next")
+    assert endpoint.seen == [*range(10), "next"]
+
+
+# Duplicates
+
+
+def forward_twice(bus: Any) -> None:
+    """Put everything on the topic a second time, as a spool does after a crash."""
+    put(bus, *[delivery.record.value for delivery in records(bus, ONLY.topic)])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_duplicate_within_the_window_is_passed_over(bus: Any, quick: cfg.ConfigOpts, workers: int) -> None:
+    quick.set_override("dedupe_window", 100, group="listener")
+    quick.set_override("workers", workers, group="listener")
+    endpoint = Recorder()
+    send(bus, range(20))
+    forward_twice(bus)
+    with listen(bus, endpoint) as each:
+        wait_for(lambda: each.stats()["duplicates"] == 20, "the duplicates in the batch")
+        forward_twice(bus)
+        wait_for(lambda: each.stats()["duplicates"] == 60, "the later ones")
+    assert endpoint.seen == list(range(20))
+    assert counted(each) == {"handled": 20, "duplicates": 60}
+    assert committed(bus)[ONLY] == 80
+
+
+def test_the_window_forgets_what_is_older(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("dedupe_window", 5, group="listener")
+    quick.set_override("batch_size", 1, group="listener")
+    endpoint = Recorder()
+    send(bus, range(8))
+    forward_twice(bus)
+    with listen(bus, endpoint) as each:
+        wait_for(lambda: len(endpoint.seen) == 16, "all of them twice")
+    assert counted(each) == {"handled": 16}
+
+
+def test_without_a_window_duplicates_are_handled(bus: Any) -> None:
+    endpoint = Recorder()
+    send(bus, range(3))
+    forward_twice(bus)
+    with listen(bus, endpoint):
+        wait_for(lambda: len(endpoint.seen) == 6, "all")
+
+
+def test_what_is_refused_is_no_duplicate_when_it_comes_back(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("dedupe_window", 100, group="listener")
+    endpoint = Recorder(refuse_once(1))
+    send(bus, range(3))
+    with listen(bus, endpoint, allow_requeue=True) as each:
+        wait_for(lambda: len(endpoint.seen) == 4, "the refused one")
+        forward_twice(bus)
+        wait_for(lambda: each.stats()["duplicates"] == 3, "the duplicates")
+    assert endpoint.seen == [0, 1, 2, 1]
+
+
+# Waiting
+
+
+def test_one_that_waits_long_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) -> None:
+    """What failed four times waits for a minute; what is refused meanwhile comes back soon."""
+    quick.set_override("requeue_delay", 60.0, group="listener")
+    quick.set_override("requeue_delay_max", 60.0, group="listener")
+    patient = Recorder(lambda payload: NotificationResult.REQUEUE)
+    send(bus, ["waits"])
+    with listen(bus, patient, allow_requeue=True) as each:
+        wait_for(lambda: each.stats()["requeued"], "the one that waits")
+    quick.set_override("requeue_delay", 0.05, group="listener")
+    hasty = Recorder(refuse_once("soon"))
+    with listen(bus, hasty, allow_requeue=True):
+        send(bus, ["soon"])
+        wait_for(lambda: hasty.seen == ["soon", "soon"], "the hasty one")
+    # The position stays before the one that waits.
+    positions = committed(bus)
+    waiting = [d for d in records(bus, RETURNS) if codec.decode(d.record).payload == "waits"]
+    assert [positions.get(d.partition, 0) <= d.offset for d in waiting] == [True]
+
+
+# Where to begin
+
+
+def test_a_pool_begins_anew_at_a_time_an_offset_or_an_end(bus: Any) -> None:
+    send(bus, range(5))
+    time.sleep(0.01)
+    moment = time.time()
+    time.sleep(0.01)
+    send(bus, range(5, 10))
+    with listen(bus, Recorder()) as first:
+        wait_for(lambda: first.stats()["handled"] == 10, "all")
+    for place, expected in (
+        ("earliest", list(range(10))),
+        (moment, list(range(5, 10))),
+        (7, [7, 8, 9]),
+        ({ONLY: 9}, [9]),
+        ({("notifications.info", 0): 400}, []),
+        ("latest", []),
+    ):
+        again = Recorder()
+        each = listen(bus, again)
+        each.start_from(place)  # type: ignore[arg-type]
+        with each:
+            send(bus, ["end"])
+            wait_for(functools.partial(has_come, again, "end"), "the end")
+        assert [payload for payload in again.seen if payload != "end"] == expected
+
+
+def test_a_pool_with_members_is_not_moved(bus: Any) -> None:
+    endpoint = Recorder()
+    send(bus, [1])
+    with listen(bus, endpoint):
+        wait_for(lambda: endpoint.seen, "the first")
+        each = listen(bus, Recorder())
+        each.start_from("earliest")
+        with pytest.raises(ServerListenError, match="members"):
+            each.start()
+
+
+def test_a_replay_touches_no_pool(bus: Any) -> None:
+    send(bus, range(10))
+    put(bus, b"malformed")
+    moment = time.time()
+    time.sleep(0.01)
+    send(bus, ["later"])
+    endpoint = Recorder(lambda payload: NotificationResult.REQUEUE if payload == 3 else None)
+    each = listen(bus, endpoint)
+    assert each.replay() == {"handled": 10, "refused": 1, "malformed": 1}
+    assert endpoint.seen == [*range(10), "later"]
+    assert each.replay(since=8, until=moment) == {"handled": 2, "refused": 0, "malformed": 1}
+    assert endpoint.seen[11:] == [8, 9]
+    assert bus.driver.admin().list_groups() == []
+    assert bus.driver.admin().list_topics() == [ONLY.topic]
+
+
+# Positions
+
+
+def test_positions_include_what_is_handled_just_now(bus: Any) -> None:
+    endpoint, each = positioned(bus)
+    assert each.positions() == {}
+    send(bus, "abc")
+    with each:
+        wait_for(lambda: len(endpoint.seen) == 3, "all")
+        send(bus, "d")
+        wait_for(lambda: len(endpoint.seen) == 4, "the last")
+    assert endpoint.seen == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+    assert each.positions()[ONLY] == committed(bus)[ONLY] == 4
+
+
+def test_positions_in_a_batch_are_behind_the_batch(bus: Any) -> None:
+    seen: list[tuple[int, int | None]] = []
+
+    class Whole:
+        def info(self, messages: list[dict[str, Any]]) -> Any:
+            seen.append((len(messages), each.positions().get(ONLY)))
+
+    send(bus, range(25))
+    each = listener.get_batch_notification_listener(bus, TARGETS, [Whole()], pool="pool", batch_size=10)
+    with each:
+        wait_for(lambda: len(seen) == 3, "three batches")
+    assert seen == [(10, 10), (10, 20), (5, 25)]
+
+
+def test_positions_in_a_batch_leave_out_lists_that_are_still_to_come(bus: Any) -> None:
+    """A topic that holds two priorities: other programs write what they like."""
+    seen: list[tuple[str, int | None]] = []
+
+    class Both:
+        def error(self, messages: list[dict[str, Any]]) -> Any:
+            seen.append(("error", each.positions().get(ONLY)))
+
+        def info(self, messages: list[dict[str, Any]]) -> Any:
+            seen.append(("info", each.positions().get(ONLY)))
+
+    put(bus, *[b'{"priority": "%s", "payload": 1}' % p for p in (b"ERROR", b"ERROR", b"INFO", b"ERROR")])
+    each = listener.get_batch_notification_listener(bus, TARGETS, [Both()], pool="pool")
+    with each:
+        wait_for(lambda: len(seen) == 2, "both lists")
+    assert seen == [("error", 2), ("info", 4)]
+
+
+def test_the_handlers_own_position_counts_ahead_of_the_groups(bus: Any) -> None:
+    send(bus, range(10))
+    asked: list[Partition] = []
+    endpoint, each = positioned(bus)
+    each.resume_from(lambda partition: asked.append(partition) or 6)  # type: ignore[func-returns-value]
+    with each:
+        wait_for(lambda: len(endpoint.seen) == 4, "those behind the position")
+    assert endpoint.seen == [(6, 7), (7, 8), (8, 9), (9, 10)]
+    assert asked == [ONLY]
+
+
+def test_the_handlers_own_position_counts_behind_the_groups(bus: Any) -> None:
+    send(bus, range(10))
+    with listen(bus, Recorder()) as first:
+        wait_for(lambda: first.stats()["handled"] == 10, "all")
+    endpoint, each = positioned(bus)
+    each.resume_from({ONLY: 4}.get)
+    with each:
+        send(bus, ["more"])
+        wait_for(lambda: endpoint.seen and endpoint.seen[-1][0] == "more", "the last")
+    assert [payload for payload, _ in endpoint.seen] == [4, 5, 6, 7, 8, 9, "more"]
+
+
+def test_without_a_position_of_its_own_a_handler_goes_on_from_the_groups(bus: Any) -> None:
+    send(bus, range(3))
+    endpoint, each = positioned(bus)
+    each.resume_from(lambda partition: None)
+    with each:
+        wait_for(lambda: len(endpoint.seen) == 3, "all")
+
+
+def test_what_is_refused_is_durable_before_a_position_passes_it(bus: Any) -> None:
+    """Or a crash after the handler stored that position would lose it."""
+    found: list[tuple[int, int]] = []
+
+    def answer(payload: Any) -> Any:
+        found.append((payload, len(records(bus, RETURNS))))
+        return NotificationResult.REQUEUE if payload == 1 and len(found) < 4 else None
+
+    endpoint = Recorder(answer)
+    send(bus, range(4))
+    put(bus, b"malformed")
+    each = listen(bus, endpoint, allow_requeue=True)
+    each.resume_from(lambda partition: None)
+    with each:
+        wait_for(lambda: len(found) == 5, "the refused one again")
+    assert found[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    assert counted(each) == {"handled": 4, "requeued": 1, "malformed": 1}
+
+
+def test_own_positions_need_one_worker(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("workers", 2, group="listener")
+    with pytest.raises(ConfigurationError, match="workers = 1"):
+        listen(bus, Recorder()).resume_from(lambda partition: None)
+
+
+# Lag
+
+
+def test_the_lag_is_what_waits_for_the_group(bus: Any) -> None:
+    send(bus, range(7))
+    each = listen(bus, Recorder())
+    assert each.lag() == {ONLY: 7}
+    with each:
+        wait_for(lambda: each.stats()["handled"] == 7, "all")
+    assert each.lag() == {ONLY: 0}
+    notifier.Notifier(bus, "host1").prepare(wait=True).info({}, "e", {})
+    assert each.lag() == {ONLY: 1}

@@ -112,7 +112,8 @@ class KafkaDriver(Driver):
 
     def read(self, span: Span) -> Iterator[Delivery]:
         span = reading.within(self._admin(), span)
-        given = properties.reading(self._settings)
+        # What is asked for is there: all that a broker could wait for is what comes behind it.
+        given = {"fetch.max.wait.ms": "10", **properties.reading(self._settings)}
         return reading.deliveries(lambda cut: self._client.reader(given, cut.partition, cut.start), span)
 
     def admin(self) -> KafkaAdmin:

@@ -82,6 +82,7 @@ class Transactions(Base):
             for record in half:
                 transaction.offer(record)
             transaction.commit(self.patience)
+        deliveries = rig.contents(topic)
         for key in {record.key for record in records}:
-            found = [d.record.value for d in rig.contents(topic) if d.record.key == key]
+            found = [d.record.value for d in deliveries if d.record.key == key]
             assert found == [record.value for record in records if record.key == key]

@@ -1,32 +1,26 @@
-"""The framework's own options, and the one way in which any group of options is read.
+"""The framework's own options, and those of oslo.messaging beside them.
 
 oslo.messaging's groups are registered beside ours with the same options, so that a
 file and a ``set_override`` written for it keep their meaning; ours wins where set.
 """
 
 import contextlib
-import difflib
 import os
 import pathlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
 
 from oslo_config import cfg
 
-from notifier_kafka import config_files
+from notifier_kafka import config_files, option_values
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 
 NOTIFICATIONS = "notifications"
 LISTENER = "listener"
 OSLO_NOTIFICATIONS = "oslo_messaging_notifications"
 
-# What oslo.config raises for a value that cannot be read. NoSuchOptError is what becomes of
-# any other error under way, and stands for a $name of no option.
-UNREADABLE = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError, ValueError)
 
-
-class _SharedOpt(cfg.StrOpt):
+class _Shared:
     """An option that oslo.messaging has too, in other words.
 
     A program may use that for RPC and this for notifications, with one configuration:
@@ -34,15 +28,33 @@ class _SharedOpt(cfg.StrOpt):
     """
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, cfg.StrOpt) and self.dest == other.dest
+        return isinstance(other, cfg.Opt) and self.dest == other.dest
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     __hash__ = object.__hash__
 
+    dest: str
 
-TRANSPORT_URL = _SharedOpt(
+
+class _SharedStr(_Shared, cfg.StrOpt):
+    pass
+
+
+class _SharedMultiStr(_Shared, cfg.MultiStrOpt):
+    pass
+
+
+class _SharedList(_Shared, cfg.ListOpt):
+    pass
+
+
+class _SharedInt(_Shared, cfg.IntOpt):
+    pass
+
+
+TRANSPORT_URL = _SharedStr(
     "transport_url",
     secret=True,
     sample_default="sqlite:////home/me/.local/share/notifier-kafka/notifications.db",
@@ -53,7 +65,7 @@ TRANSPORT_URL = _SharedOpt(
 
 DEFAULT_OPTS: list[cfg.Opt] = [
     TRANSPORT_URL,
-    _SharedOpt(
+    _SharedStr(
         "control_exchange",
         default="openstack",
         help="Accepted for configurations of oslo.messaging; takes no part in notifications.",
@@ -61,20 +73,20 @@ DEFAULT_OPTS: list[cfg.Opt] = [
 ]
 
 NOTIFICATION_OPTS = [
-    cfg.MultiStrOpt(
+    _SharedMultiStr(
         "driver",
         default=[],
         help="What becomes of a notification, several at once: messaging, messagingv2, "
         "cloudevents, log, noop, test, routing, or a channel of another distribution. "
         "Without one nothing is sent.",
     ),
-    cfg.StrOpt(
+    _SharedStr(
         "transport_url",
         secret=True,
         help="Where notifications travel, when not over [DEFAULT] transport_url.",
     ),
-    cfg.ListOpt("topics", default=["notifications"], help="The topics that notifications go to."),
-    cfg.IntOpt(
+    _SharedList("topics", default=["notifications"], help="The topics that notifications go to."),
+    _SharedInt(
         "retry",
         default=-1,
         min=-1,
@@ -253,24 +265,25 @@ def register(conf: cfg.ConfigOpts) -> None:
 def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
     """Read ``[notifications]``, with oslo.messaging's group where ours is silent."""
     register(conf)
-    ours = read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
+    ours = option_values.read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
     _warn_of_slips(conf)
+    is_set = option_values.is_set
     for opt in NOTIFICATION_OPTS:
-        if not _is_set(conf, NOTIFICATIONS, opt.name) and _is_set(conf, OSLO_NOTIFICATIONS, opt.name):
-            setattr(ours, opt.name, _value(conf, OSLO_NOTIFICATIONS, opt))
+        if not is_set(conf, NOTIFICATIONS, opt.name) and is_set(conf, OSLO_NOTIFICATIONS, opt.name):
+            setattr(ours, opt.name, option_values.value(conf, OSLO_NOTIFICATIONS, opt))
     return ours
 
 
 def listener(conf: cfg.ConfigOpts) -> SimpleNamespace:
     """Read ``[listener]``."""
     register(conf)
-    return read_group(conf, LISTENER, LISTENER_OPTS)
+    return option_values.read_group(conf, LISTENER, LISTENER_OPTS)
 
 
 def transport_url(conf: cfg.ConfigOpts) -> str:
     """Find the transport URL: of notifications, of the program, or the embedded log."""
     register(conf)
-    url: str | None = notifications(conf).transport_url or _value(conf, None, TRANSPORT_URL)
+    url: str | None = notifications(conf).transport_url or option_values.value(conf, None, TRANSPORT_URL)
     return url or f"sqlite:///{data_directory() / 'notifications.db'}"
 
 
@@ -281,8 +294,8 @@ def origin(conf: cfg.ConfigOpts, name: str) -> str:
     for group in groups:
         section = conf if group is None else conf[group]
         # An empty URL counts as none.
-        if _is_set(conf, group, name) and (section[name] or name != TRANSPORT_URL.name):
-            return _where(conf, group or "DEFAULT", TRANSPORT_URL if group is None else opt)
+        if option_values.is_set(conf, group, name) and (section[name] or name != TRANSPORT_URL.name):
+            return option_values.where(conf, group or "DEFAULT", TRANSPORT_URL if group is None else opt)
     return f"the default of [{'DEFAULT' if None in groups else NOTIFICATIONS}] {name}"
 
 
@@ -311,117 +324,9 @@ def set_transport_defaults(control_exchange: str) -> None:
     cfg.set_defaults(DEFAULT_OPTS, control_exchange=control_exchange)
 
 
-def read_group(
-    conf: cfg.ConfigOpts,
-    group: str,
-    opts: Sequence[cfg.Opt],
-    overrides: Mapping[str, str] | None = None,
-) -> SimpleNamespace:
-    """Read all options of a group at once, ``overrides`` (texts) first.
-
-    A wrong value or an unknown name raises ``ConfigurationError`` with the file, the
-    option and the valid choices. Fallbacks that oslo.config would keep silent about
-    (a misspelt name in the file) are found here as well.
-    """
-    by_name = {opt.dest: opt for opt in opts}
-    conf.register_opts(by_name.values(), group=group)
-    old = [(o.group or group, o.name, opt.dest) for opt in opts for o in opt.deprecated_opts if o.name]
-    here = by_name.keys() | {name for section, name, _ in old if section == group}
-    for file in config_files.read(conf):
-        _refuse_unknown(file.names(group), here, f"{file.path}, [{group}]")
-    config_files.warn_of_slips(conf, group, here)
-    for section in sorted({section for section, _, _ in old} - {group}):
-        config_files.warn_of_slips(conf, section, {name for each, name, _ in old if each == section})
-    # A URL written for oslo.messaging has oslo.messaging's names, whatever their group.
-    current = {name: dest for _, name, dest in old} | {name: name for name in by_name}
-    _refuse_unknown(overrides or {}, current.keys(), "the transport URL's query")
-    values = {name: _value(conf, group, opt) for name, opt in by_name.items()}
-    for name, text in (overrides or {}).items():
-        values[current[name]] = _convert(by_name[current[name]], text)
-    return SimpleNamespace(**values)
-
-
-def _value(conf: cfg.ConfigOpts, group: str | None, opt: cfg.Opt) -> Any:
-    section = conf if group is None else conf[group]
-    try:
-        value = section[opt.dest]
-    except UNREADABLE as error:
-        where = _where(conf, group or "DEFAULT", opt)
-        raise ConfigurationError(f"{where}: {_reason(opt, error)}") from None
-    return opt.default if value is None else value  # "name =" reads as None for a number
-
-
-def _where(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
-    """Say where a wrong value stands: oslo.config puts an internal object in that place."""
-    names = [(group, opt.dest), *((old.group or group, old.name) for old in opt.deprecated_opts)]
-    found = [
-        (file.path, section, name)
-        for file in config_files.read(conf)
-        for section, name in reversed(names)
-        if name in file.names(section)
-    ]
-    if not found or not _may_be_of_a_file(conf, group, opt.dest):
-        return f"the environment or a call, [{group}] {opt.dest}"
-    # The last file that sets an option wins, but the values of several add up.
-    path, section, name = found[-1]
-    paths = dict.fromkeys(str(each) for each, _, _ in found) if opt.multi else [str(path)]
-    return f"{' and '.join(paths)}, [{section}] {name}"
-
-
-def _may_be_of_a_file(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
-    try:
-        location = conf.get_location(name, group=None if group == "DEFAULT" else group)
-    except UNREADABLE:
-        return True
-    return location is None or location.location is cfg.Locations.user
-
-
-def _reason(opt: cfg.Opt, error: Exception) -> str:
-    if not isinstance(error, ValueError):
-        return "a $ in a value stands for another option; write $$ for a dollar sign"
-    if opt.secret:
-        return "the value is not valid"
-    # oslo.config has the reason behind the last colon-space; for numbers it is Python's own
-    # words, which mean nothing to the author of an INI file.
-    reason = str(error).rsplit("is not valid: ", 1)[-1]
-    shown = reason.rpartition(": ")[2]
-    if reason.startswith("invalid literal for int"):
-        return f"{shown} is not a whole number"
-    if reason.startswith("could not convert string to float"):
-        return f"{shown} is not a number"
-    return reason
-
-
 def _warn_of_slips(conf: cfg.ConfigOpts) -> None:
     known = {opt.dest for opt in NOTIFICATION_OPTS}
     if config_files.warn_of_slips(conf, OSLO_NOTIFICATIONS, known):
         config_files.warn_of_unknown(conf, OSLO_NOTIFICATIONS, known)
         config_files.warn_of_slips(conf, "DEFAULT", {TRANSPORT_URL.name})
         config_files.warn_of_default(conf, TRANSPORT_URL.name)
-
-
-def _is_set(conf: cfg.ConfigOpts, group: str | None, name: str) -> bool:
-    try:
-        location = conf.get_location(name, group=group)
-    except UNREADABLE:
-        return True  # wrongly; reading it says how
-    return location is not None and location.location is not cfg.Locations.opt_default
-
-
-def _convert(opt: cfg.Opt, text: str) -> Any:
-    try:
-        value = opt.type(text)
-    except ValueError as error:
-        reason = _reason(opt, error)
-        raise ConfigurationError(f"the transport URL's query, {opt.name}: {reason}") from None
-    return opt.default if value is None else value
-
-
-def _refuse_unknown(names: Iterable[str], known: Collection[str], where: str) -> None:
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ConfigurationError(
-                f"{where}: unknown option {name!r}: {hint}known are {', '.join(sorted(known))}"
-            )

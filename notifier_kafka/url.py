@@ -12,7 +12,7 @@ from urllib import parse
 
 from oslo_config import cfg
 
-from notifier_kafka import options
+from notifier_kafka import option_values, options
 from notifier_kafka.errors import InvalidTransportURL
 
 MASK = "***"
@@ -98,7 +98,7 @@ class TransportURL:
 
     def settings(self, group: str, opts: Sequence[cfg.Opt]) -> SimpleNamespace:
         """Read a group of options, those in the URL's query first."""
-        return options.read_group(self.conf, group, opts, overrides=self.query)
+        return option_values.read_group(self.conf, group, opts, overrides=self.query)
 
     def masked(self) -> str:
         """Spell the URL without its passwords."""

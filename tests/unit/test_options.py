@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from oslo_config import cfg
 
-from notifier_kafka import options
+from notifier_kafka import option_values, options
 from notifier_kafka.errors import ConfigurationError, DriverNotFound
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -122,6 +122,21 @@ def test_options_registered_afterwards_by_another_library() -> None:
     assert options.transport_url(conf) == "sqlite:///shared.db"
 
 
+def test_notification_options_registered_afterwards_by_another_library() -> None:
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    theirs = [
+        cfg.MultiStrOpt("driver", default=[], help="theirs"),
+        cfg.StrOpt("transport_url", secret=True, help="theirs"),
+        cfg.ListOpt("topics", default=["notifications"], help="theirs"),
+        cfg.IntOpt("retry", default=-1, help="theirs"),
+    ]
+    conf.register_opts(theirs, group="oslo_messaging_notifications")
+    conf.set_override("topics", ["theirs"], group="oslo_messaging_notifications")
+
+    assert options.notifications(conf).topics == ["theirs"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -207,7 +222,7 @@ def test_kafka_options_written_for_oslo_messaging(read: Conf, kafka: ModuleType)
         "sasl_mechanism = SCRAM-SHA-256\nssl_cafile = /ca.pem\nssl_client_cert_file = /cert.pem\n"
         "ssl_client_key_file = /key.pem\nssl_client_key_password = s3cr3t\n"
     )
-    got = vars(options.read_group(conf, kafka.GROUP, kafka.OPTS))
+    got = vars(option_values.read_group(conf, kafka.GROUP, kafka.OPTS))
     expected = {
         "max_fetch_bytes": 2048,
         "consumer_group": "theirs",
@@ -244,7 +259,7 @@ def test_kafka_options_written_for_oslo_messaging(read: Conf, kafka: ModuleType)
 )
 def test_bad_kafka_option(read: Conf, kafka: ModuleType, text: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as caught:
-        options.read_group(read(text), kafka.GROUP, kafka.OPTS)
+        option_values.read_group(read(text), kafka.GROUP, kafka.OPTS)
 
     assert "s3cr3t" not in str(caught.value)
 
@@ -345,7 +360,7 @@ def test_a_driver_group_that_is_misspelt_is_warned_of(
     read: Conf, kafka: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
     conf = read("[driver_kafka]\nacks = 1\n[oslo_messaging_kafak]\nsecurity_protocol = SSL\n")
-    options.read_group(conf, kafka.GROUP, kafka.OPTS)
+    option_values.read_group(conf, kafka.GROUP, kafka.OPTS)
 
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         "nothing reads [driver_kafka]: did you mean [drivers_kafka]?",

@@ -23,6 +23,7 @@ BATCH_RECORDS = 4_096
 BATCH_BYTES = 4 * 1024 * 1024
 FIRST_BACKOFF = 0.05
 LONGEST_BACKOFF = 5.0
+WARNING_INTERVAL = 10.0
 
 Deliver = Callable[[Sequence[Record]], Sequence[Receipt | MessagingException]]
 # A plain tuple: a named one would cost the caller another quarter of a microsecond.
@@ -45,6 +46,7 @@ class Outbox:
         self._on_failure = on_failure
         self._limits = limits
         self._closed = False
+        self._next_warning = 0.0
         self._start_empty()
         _OUTBOXES.add(self)
 
@@ -174,7 +176,7 @@ class Outbox:
                 if not error.retriable or tries == self._limits.retry:
                     return error
                 if not tries:
-                    LOG.warning("Publishing waits and tries again: %s", error)
+                    self._warn(error)
             except Exception as error:
                 # A fault of the driver must cost its records only, and must be seen.
                 LOG.exception("A driver raised an error that it should have translated")
@@ -188,6 +190,11 @@ class Outbox:
                 self._arrived.wait_for(lambda: self._closed, delay)
             delay = min(delay * 2, LONGEST_BACKOFF)
         return DeliveryGivenUp("the publisher was closed before this record was sent")
+
+    def _warn(self, error: MessagingException) -> None:
+        if (now := time.monotonic()) >= self._next_warning:
+            self._next_warning = now + WARNING_INTERVAL
+            LOG.warning("Publishing waits and tries again: %s", error)
 
     def _settle(
         self, batch: list[_Entry], outcome: Sequence[Receipt | MessagingException] | MessagingException

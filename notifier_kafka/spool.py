@@ -131,9 +131,9 @@ class Spool:
                 self._copied.discard(number)
                 self._done.add(number)
             return
-        if self._ended or number not in self.held:
+        if number not in self.held or (self._ended and number in self._copied):
             return
-        if not outcome.retriable or len(self._failed) >= self._terms.memory.records:
+        if not outcome.retriable or self._ended or len(self._failed) >= self._terms.memory.records:
             record = self.held.pop(number)
             self._copied.discard(number)
             self._done.add(number)
@@ -181,7 +181,7 @@ class Spool:
             self._copy()
         self._ended = True
         left = self.flush(timeout)
-        waiting = sum(_leave(file) for file in self._files)
+        waiting = sum(file.leave() for file in self._files)
         if waiting:
             LOG.warning(
                 "%d notifications stay in the spool %s; the next process that publishes with it, or "
@@ -395,20 +395,6 @@ class SpooledPublisher:
 
     def close(self) -> None:
         self._bus.close()
-
-
-def _leave(file: SpoolFile) -> int:
-    """Let go of a file; return how many records it leaves to the next owner."""
-    try:
-        count = file.waiting().records
-    except MessagingException as error:
-        LOG.error("What is left in a spool file is not known: %s", error)
-        count = 1
-    if count:
-        file.release()
-    else:
-        file.remove()
-    return count
 
 
 _SPOOLS: "weakref.WeakSet[Spool]" = weakref.WeakSet()

@@ -6,6 +6,7 @@ position in the file, as that of any group.
 """
 
 import itertools
+import logging
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,13 +15,16 @@ from oslo_config import cfg
 
 from notifier_kafka import driver, plugins, spool_directory
 from notifier_kafka.driver import Delivery, Driver, Limits, OnFailure, Partition, Record, Span
+from notifier_kafka.errors import MessagingException
 from notifier_kafka.url import TransportURL
+
+LOG = logging.getLogger(__name__)
 
 SCHEME = "sqlite"
 FRONT, BACK = "front", "back"
 GROUP = "forwarded"
-# Several tries, ten seconds in all: a disk that is full for longer costs what comes, and no memory.
-RETRY = 7
+# Less than a second in all: what a full disk does not take is given up, and memory is free again.
+RETRY = 4
 PATIENCE = 5.0
 
 
@@ -94,18 +98,27 @@ class SpoolFile:
         self._log.admin().reset_group(GROUP, {Partition(chunk.topic, 0): chunk.stop})
 
     def waiting(self) -> Waiting:
-        """Say what is not sent."""
-        return waiting(self._log)
+        """Say what is not sent, also when that could not be noted in the file."""
+        return _waiting(self._log, self._unsent())
 
     def remove(self) -> None:
         """Delete the file."""
         self._log.close()
         self._held.remove()
 
-    def release(self) -> None:
-        """Leave the file to the process that takes it next."""
+    def leave(self) -> int:
+        """Let go of the file; return how many records it has for the process that takes it next."""
+        try:
+            count = self.waiting().records
+        except MessagingException as error:
+            LOG.error("What is left in a spool file is not known: %s", error)
+            count = 1
         self._log.close()
-        self._held.release()
+        if count:
+            self._held.release()
+        else:
+            self._held.remove()
+        return count
 
     def set_aside(self) -> None:
         """Leave the file to a person: it cannot be read."""
@@ -140,7 +153,10 @@ def opener(conf: cfg.ConfigOpts, most: int) -> Opener:
 
 def waiting(log: Driver) -> Waiting:
     """Say what a spool file holds that is not sent."""
-    spans = _unsent(log, _positions(log))
+    return _waiting(log, _unsent(log, _positions(log)))
+
+
+def _waiting(log: Driver, spans: Sequence[Span]) -> Waiting:
     firsts = [delivery.timestamp for span in spans for delivery in itertools.islice(log.read(span), 1)]
     return Waiting(sum(span.stop - span.start for span in spans), min(firsts, default=None))
 

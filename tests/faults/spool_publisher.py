@@ -1,0 +1,101 @@
+"""Publishes with a spool and a journal: ``python spool_publisher.py PLAN``, a ``Plan`` as JSON.
+
+What is in a chunk counts as acknowledged once ``flush`` says that nothing is left, unless
+``on_failure`` told of it: it is on the bus or on the disk. Goes on where the journal ends.
+"""
+
+import dataclasses
+import json
+import pathlib
+import resource
+import signal
+import sys
+import time
+from typing import Any
+
+from journal import Journal
+from oslo_config import cfg
+
+from notifier_kafka import notifier, options, transport
+from notifier_kafka.errors import MessagingException
+from notifier_kafka.notification import Notification
+
+CHUNK = 100
+KEYS = 20
+
+
+@dataclasses.dataclass
+class Plan:
+    """What to publish. ``patience`` is for a chunk; ``linger`` is for the spool to be sent at the end."""
+
+    url: str
+    journal: str
+    name: str
+    topic: str
+    count: int
+    settings: dict[str, Any]
+    chunk: int = CHUNK
+    patience: float = 120.0
+    linger: float = 0.0
+    padding: int = 0
+    largest_file: int = 0
+
+
+class Publisher:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._first = _offered(pathlib.Path(plan.journal))
+        self._journal = Journal(plan.journal)
+        self._failed: set[str] = set()
+        conf = cfg.ConfigOpts()
+        conf([], project="faults", default_config_files=[], default_config_dirs=[])
+        options.register(conf)
+        for name, value in plan.settings.items():
+            conf.set_override(name, value, group=options.NOTIFICATIONS)
+        self._bus = transport.get_notification_transport(conf, plan.url, on_failure=self._fail)
+        self._sender = notifier.Notifier(
+            self._bus, plan.name, driver="messagingv2", topics=[plan.topic], key="payload:key"
+        )
+
+    def run(self) -> None:
+        plan = self._plan
+        for begin in range(self._first, plan.count, plan.chunk):
+            payloads = [self._payload(number) for number in range(begin, min(begin + plan.chunk, plan.count))]
+            self._journal.write_all("offered", [{"topic": plan.topic, **each} for each in payloads])
+            for payload in payloads:
+                self._sender.info({}, "faults.step", {**payload, "padding": "x" * plan.padding})
+            if self._sender.flush(plan.patience) == 0:
+                kept = [{"id": each["id"]} for each in payloads if each["id"] not in self._failed]
+                self._journal.write_all("acknowledged", kept)
+        deadline = time.monotonic() + plan.linger
+        while self._sender.stats().waiting and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self._bus.cleanup()
+
+    def _payload(self, number: int) -> dict[str, Any]:
+        name = self._plan.name
+        return {"id": f"{name}-{number}", "key": f"{name}.{number % KEYS}", "number": number}
+
+    def _fail(self, notification: Notification, error: MessagingException) -> None:
+        each = notification.payload["id"]
+        self._failed.add(each)
+        self._journal.write("failed", id=each, reason=str(error))
+
+
+def _offered(journal: pathlib.Path) -> int:
+    """Return the number to go on with."""
+    if not journal.exists():
+        return 0
+    lines = [
+        json.loads(line) for line in journal.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")
+    ]
+    return max((line["number"] + 1 for line in lines if line["what"] == "offered"), default=0)
+
+
+if __name__ == "__main__":
+    # Ends like a service that is asked to: with its exit handlers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    plan = Plan(**json.loads(sys.argv[1]))
+    if plan.largest_file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (plan.largest_file, plan.largest_file))
+    Publisher(plan).run()

@@ -105,6 +105,17 @@ def test_a_partition_that_is_back_begins_anew(notifier_transport: NotificationTr
     lane.close()
 
 
+def test_what_is_held_no_longer_is_not_passed_by(
+    lane: WaitingLane, notifier_transport: NotificationTransport
+) -> None:
+    assert due(lane, 3) == [3]
+    lane.commit({ONLY: 4})
+    lane._subscription.seek({ONLY: 0})  # as one that was lost, and is back
+    assert due(lane, 0, limit=5) == [0]
+    lane.commit({ONLY: 1})
+    assert committed(notifier_transport)[ONLY] == 1
+
+
 def test_a_claim_returns_what_is_still_ours(notifier_transport: NotificationTransport) -> None:
     publish(notifier_transport, 40, partitions=2)
     lane = Lane(notifier_transport.driver.subscribe([TOPIC], "pool", "earliest"))

@@ -334,6 +334,31 @@ def test_what_is_refused_is_durable_before_a_position_passes_it(bus: Any) -> Non
     assert counted(each) == {"handled": 4, "requeued": 1, "malformed": 1}
 
 
+def test_a_batch_that_failed_is_left_out_of_the_positions(bus: Any) -> None:
+    seen: list[tuple[str, int | None, int]] = []
+
+    class Both:
+        def error(self, messages: list[dict[str, Any]]) -> Any:
+            if not seen:
+                keep("error")
+                raise ValueError("not now")
+
+        def info(self, messages: list[dict[str, Any]]) -> Any:
+            keep("info")
+
+    def keep(priority: str) -> None:
+        seen.append((priority, each.positions().get(ONLY), len(records(bus, "pool.dead-letters"))))
+
+    found = b'{"priority": "INFO", "payload": 1}'
+    put(bus, found, b"malformed", b'{"priority": "ERROR", "payload": 1}', found)
+    each = listener.get_batch_notification_listener(bus, TARGETS, [Both()], pool="pool")
+    each.resume_from(lambda partition: None)
+    with each:
+        wait_for(lambda: each.stats()["handled"] == 3, "the one that failed")
+    # First the errors, where one of the other list comes before; then up to the one that failed.
+    assert seen == [("error", None, 1), ("info", 2, 1)]
+
+
 def test_own_positions_need_one_worker(bus: Any, quick: cfg.ConfigOpts) -> None:
     quick.set_override("workers", 2, group="listener")
     with pytest.raises(ConfigurationError, match="workers = 1"):

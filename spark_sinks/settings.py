@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from oslo_config import cfg
 
+from notifier_kafka import option_values
 from notifier_kafka import options as framework
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks import metrics, metrics_file, options
@@ -32,7 +33,7 @@ class Settings:
 
 def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
     """Read ``[spark_sinks]``, with what was given on the command line in its place."""
-    group = framework.read_group(conf, options.GROUP, options.OPTS)
+    group = option_values.read_group(conf, options.GROUP, options.OPTS)
     for name, value in given.items():
         if value is not None:
             setattr(group, name, value)

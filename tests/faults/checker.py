@@ -61,8 +61,8 @@ class Verdict:
 
     def __str__(self) -> str:
         counts = {name: value for name, value in vars(self).items() if name != "examples"}
-        lines = [" ".join(f"{name} {value}" for name, value in counts.items())]
-        return "\n".join(lines + [f"{what}: {example}" for what, example in self.examples.items()])
+        row = " ".join(f"{name} {value}" for name, value in counts.items())
+        return "\n".join([row] + [f"{what}: {example}" for what, example in self.examples.items()])
 
 
 class Published:
@@ -126,9 +126,9 @@ def check(directory: str | pathlib.Path, pools: Mapping[str, int]) -> Verdict:
     published = Published()
     listened: dict[str, Listened] = {pool: Listened() for pool in pools}
     for path in sorted(pathlib.Path(directory).glob("*.journal")):
-        lines = list(_lines(path))
-        published.read(path.stem, lines)
-        for line in lines:
+        said = list(lines(path))
+        published.read(path.stem, said)
+        for line in said:
             if "pool" in line:
                 listened.setdefault(line["pool"], Listened()).read(line)
     verdict = Verdict(
@@ -149,7 +149,8 @@ def check(directory: str | pathlib.Path, pools: Mapping[str, int]) -> Verdict:
     return verdict
 
 
-def _lines(path: pathlib.Path) -> Iterator[Line]:
+def lines(path: pathlib.Path) -> Iterator[Line]:
+    """Read the finished lines of a journal."""
     for line in path.read_bytes().splitlines(keepends=True):
         if line.endswith(b"\n"):
             yield json.loads(line)

@@ -1,0 +1,100 @@
+"""A listener with a journal: ``python listens.py PLAN``, a ``Listening`` as JSON.
+
+What its endpoint handled is journalled before the endpoint returns. SIGTERM ends it,
+SIGUSR1 and SIGUSR2 step its clock an hour.
+"""
+
+import collections
+import dataclasses
+import json
+import signal
+import sys
+import time
+from typing import Any
+
+import clock
+from journal import Journal
+from publishes import connect
+
+from notifier_kafka import listener
+from notifier_kafka.notification import NotificationResult
+from notifier_kafka.target import Target
+
+Message = dict[str, Any]
+
+
+@dataclasses.dataclass
+class Listening:
+    """What to listen to and how. ``pool`` is what the journal calls the group.
+
+    ``work`` is seconds for each. Every ``refuse``-th is refused the first ``times`` times,
+    by raising or by asking for it again.
+    """
+
+    url: str
+    journal: str
+    pool: str
+    group: str
+    topic: str
+    work: float = 0.0
+    batch: bool = False
+    refuse: int = 0
+    times: int = 1
+    raises: bool = False
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    breakage: str = ""
+
+
+class Recorder:
+    def __init__(self, plan: Listening) -> None:
+        self._plan = plan
+        self._journal = Journal(plan.journal)
+        self._seen: collections.Counter[str] = collections.Counter()
+
+    def begin(self) -> None:
+        self._journal.write("listening", pool=self._plan.pool, topics=[self._plan.topic])
+
+    def info(
+        self, _ctxt: Any, _publisher: Any, _event: Any, payload: Message, metadata: Message
+    ) -> str | None:
+        time.sleep(self._plan.work)
+        if self._refuses(payload):
+            self._journal.write("refused", pool=self._plan.pool, id=payload["id"])
+            if self._plan.raises:
+                raise ValueError("as the plan has it")
+            return NotificationResult.REQUEUE
+        self._journal.write("handled", **self._line(payload, metadata))
+        return None
+
+    def _refuses(self, payload: Message) -> bool:
+        if not self._plan.refuse or payload["number"] % self._plan.refuse:
+            return False
+        self._seen[payload["id"]] += 1
+        return self._seen[payload["id"]] <= self._plan.times
+
+    def _line(self, payload: Message, metadata: Message) -> Message:
+        return {**payload, "pool": self._plan.pool, "message_id": metadata["message_id"]}
+
+
+class BatchRecorder(Recorder):
+    def info(self, messages: list[Message]) -> None:  # type: ignore[override]
+        time.sleep(self._plan.work * len(messages))
+        self._journal.write_all("handled", [self._line(m["payload"], m["metadata"]) for m in messages])
+
+
+def main(plan: Listening) -> None:
+    bus = connect(plan.url, plan.options, plan.breakage)
+    make = listener.get_batch_notification_listener if plan.batch else listener.get_notification_listener
+    endpoint = (BatchRecorder if plan.batch else Recorder)(plan)
+    each = make(bus, [Target(topic=plan.topic)], [endpoint], allow_requeue=True, pool=plan.group)
+    signal.signal(signal.SIGTERM, lambda *_: each.stop())
+    # From here on it ends as it should.
+    endpoint.begin()
+    each.start()
+    each.wait()
+    bus.cleanup()
+
+
+if __name__ == "__main__":
+    clock.make_steppable()
+    main(Listening(**json.loads(sys.argv[1])))

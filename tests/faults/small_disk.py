@@ -1,0 +1,45 @@
+"""A small file system of its own, seen by processes of its own, to be filled up."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+from collections.abc import Iterator
+
+from scene import Bus
+
+SIZE = 64 * 1024 * 1024  # the log's WAL alone takes a dozen while commits are small
+
+
+class SmallDisk:
+    """A mount namespace with a small tmpfs; it ends with its holder, and nothing is left mounted."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+        rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        script = f"mount -t tmpfs -o size={SIZE} none '{directory}' && echo ready && exec cat"
+        command = ["unshare", *rights, "--mount", "sh", "-c", script]
+        self._holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._holder.stdout is not None
+        assert self._holder.stdout.readline() == b"ready\n", "no mount in a namespace: are there rights to?"
+        namespaces = f"/proc/{self._holder.pid}/ns"
+        users = [] if not rights else [f"--user={namespaces}/user", "--preserve-credentials"]
+        self._enter = ("nsenter", *users, f"--mount={namespaces}/mnt", "--")
+
+    @property
+    def bus(self) -> Bus:
+        return Bus("sqlite", f"sqlite:///{self._directory}/bus.db?session_timeout=2", prefix=self._enter)
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        ballast = pathlib.Path(f"/proc/{self._holder.pid}/root{self._directory}/ballast")
+        # First in large steps, then to the last page.
+        for size in (1024 * 1024, 4096):
+            with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+                while True:
+                    file.write(b"\0" * size)
+        yield
+        ballast.unlink()
+
+    def close(self) -> None:
+        self._holder.communicate()

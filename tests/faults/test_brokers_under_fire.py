@@ -1,0 +1,68 @@
+"""A broker that is killed, hangs or restarts under publishers and listeners; a leader of three."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import publishes
+from scene import BATCH, LOAD, SESSION, Bus, Scene, kafka
+
+from notifier_kafka import topics
+from notifier_kafka_drivers.kafka.cluster import Cluster
+
+COUNT = 3_000 * LOAD
+OpenScene = Callable[[Bus], Scene]
+
+
+def play(scene: Scene, fault: contextlib.AbstractContextManager[None]) -> None:
+    """Publish in both ways, listen with two members, have a fault under that load, and judge."""
+    listeners = [scene.listen(name, "crew", work=0.001) for name in ("one", "two")]
+    waits = scene.publish("waits", COUNT // 2, how="chunk", rate=COUNT / 20)
+    streams = scene.publish("streams", COUNT // 2, how="stream", rate=COUNT / 20)
+    waits.await_count("acknowledged", COUNT // 10)
+    listeners[0].await_count("handled", 1)
+    with fault:
+        assert waits.count("offered") < COUNT // 2, "too late to prove anything"
+        assert streams.count("offered") < COUNT // 2, "too late to prove anything"
+    # Both lose their partitions at most when it goes and when it is back.
+    verdict = scene.finish({"crew": 2 * 2 * BATCH})
+    assert verdict.faultless, verdict
+    assert (verdict.acknowledged, verdict.failed) == (COUNT, 0)
+
+
+@contextlib.contextmanager
+def killed(cluster: Cluster, number: int) -> Iterator[None]:
+    cluster.kill_node(number)
+    yield
+    cluster.start_node(number)
+
+
+@contextlib.contextmanager
+def hung(cluster: Cluster, number: int) -> Iterator[None]:
+    cluster.kill_node(number, signal.SIGSTOP)
+    yield
+    time.sleep(SESSION + 2.0)  # the fault itself: the sessions of all members run out
+    cluster.kill_node(number, signal.SIGCONT)
+
+
+def test_killed_and_started_again(breakable: Cluster, client: str, open_scene: OpenScene) -> None:
+    play(open_scene(kafka(breakable.url, client)), killed(breakable, 1))
+
+
+def test_hangs_for_longer_than_a_session(breakable: Cluster, client: str, open_scene: OpenScene) -> None:
+    play(open_scene(kafka(breakable.url, client)), hung(breakable, 1))
+
+
+def test_the_leader_of_three_is_killed(three: Cluster, client: str, open_scene: OpenScene) -> None:
+    scene = open_scene(kafka(three.url, client, topic_replication=3))
+    play(scene, _leader_killed(three, scene))
+
+
+@contextlib.contextmanager
+def _leader_killed(cluster: Cluster, scene: Scene) -> Iterator[None]:
+    bus = publishes.connect(scene.bus.url, {})
+    details = bus.driver.admin().describe_topic(topics.bus_topic(scene.topic, "info")).details
+    bus.cleanup()
+    with killed(cluster, int(details["partition 0"].split()[1].rstrip(";"))):
+        yield

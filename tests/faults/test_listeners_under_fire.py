@@ -1,0 +1,80 @@
+"""Listeners that are killed, stopped, slow or joined by others: nothing is lost, little is repeated."""
+
+import signal
+import time
+
+import pytest
+from scene import BATCH, LOAD, SESSION, Scene
+
+COUNT = 1_500 * LOAD
+QUICK = 0.001  # seconds for each, so that a fault hits a listener at work
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["one-by-one", "batches"])
+def test_killed_in_the_middle_of_a_batch(scene: Scene, batch: bool) -> None:
+    victim = scene.listen("victim", "crew", work=QUICK, batch=batch)
+    publisher = scene.publish("publisher", COUNT)
+    victim.await_count("handled", COUNT // 5)
+    heir = scene.listen("heir", "crew", work=QUICK, batch=batch)
+    victim.kill()
+    assert publisher.count("offered") < COUNT or victim.count("handled") < COUNT, "too late to prove anything"
+    heir.await_count("handled", 1)
+    # The heir's joining may have taken a batch from the victim, the kill another.
+    verdict = scene.finish({"crew": 2 * BATCH})
+    assert verdict.faultless, verdict
+    assert verdict.acknowledged == COUNT
+
+
+def test_stopped_for_longer_than_its_session(scene: Scene) -> None:
+    scene.publish("publisher", COUNT)
+    sleeper = scene.listen("sleeper", "crew", work=QUICK)
+    sleeper.await_count("handled", COUNT // 10)
+    scene.pause(sleeper)
+    handled = sleeper.count("handled")
+    assert handled < COUNT
+    other = scene.listen("other", "crew", work=QUICK)
+    # All of it but what the sleeper had committed: so its session was over.
+    other.await_count("handled", COUNT - handled)
+    sleeper.send(signal.SIGCONT)
+    verdict = scene.finish({"crew": 2 * BATCH})
+    assert verdict.faultless, verdict
+
+
+def test_sigterm_commits_what_is_finished_and_leaves_at_once(scene: Scene) -> None:
+    scene.publish("publisher", COUNT).await_end()
+    first = scene.listen("first", "crew", work=QUICK)
+    first.await_count("handled", COUNT // 4)
+    first.end()
+    first.await_end()
+    assert first.count("handled") < COUNT, "too late to prove anything"
+    second = scene.listen("second", "crew")
+    # Nothing twice: everything that was finished was committed.
+    verdict = scene.finish({"crew": 0})
+    assert verdict.faultless, verdict
+    assert first.count("handled") + second.count("handled") == COUNT
+
+
+def test_members_join_and_leave_under_load(scene: Scene) -> None:
+    steady = scene.listen("steady", "crew", work=QUICK)
+    publisher = scene.publish("publisher", 2 * COUNT, rate=COUNT / 5)
+    steady.await_count("handled", 1)
+    changes = 0
+    while publisher.running():
+        guest = scene.listen(f"guest-{changes}", "crew", work=QUICK)
+        guest.await_count("listening", 1)
+        time.sleep(1.0)
+        guest.end()
+        changes += 2
+    # With each of them a batch of either member may have been under way.
+    verdict = scene.finish({"crew": 2 * changes * BATCH})
+    assert verdict.faultless, verdict
+    assert sum(each.count("handled") for each in scene.listeners[1:]), "no guest had a share"
+
+
+def test_an_endpoint_slower_than_the_poll_interval(scene: Scene) -> None:
+    scene.publish("publisher", 2, keys=1).await_end()
+    url = scene.bus.url + ("" if scene.bus.log else f"&poll_interval={SESSION}")
+    slow = scene.listen("slow", "crew", work=SESSION + 1, url=url)
+    verdict = scene.finish({"crew": 0})
+    assert verdict.faultless, verdict
+    assert slow.count("handled") == 2

@@ -1,0 +1,27 @@
+"""The page of promises names tests that are there."""
+
+import ast
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "promises.md"
+
+
+def named() -> set[tuple[str, str]]:
+    return set(re.findall(r"`([\w/.-]+\.py)(?:::(\w+))?`", PAGE.read_text()))
+
+
+def functions_of(path: pathlib.Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+def test_each_test_that_the_page_names_is_there() -> None:
+    found = named()
+    assert len(found) > 30
+    for file, test in found:
+        assert (ROOT / file).is_file(), file
+        assert not test or test in functions_of(ROOT / file), f"{file}::{test}"

@@ -132,17 +132,18 @@ class Listener:
         """Let the handler's own positions count, which it stores with its data.
 
         ``position_of`` is asked for the position of each partition that begins or is back;
-        None leaves it at the group's. See ``positions`` for what to store.
+        None leaves it at the group's. See ``positions`` for what to store. What an endpoint
+        raises over, or refuses, is tried again in place, so that nothing overtakes it.
         """
-        if self._settings.workers > 1:
-            raise ConfigurationError("resume_from() needs [listener] workers = 1: positions follow the order")
+        if self._settings.workers > 1 or self._policy.at_most_once:
+            raise ConfigurationError("resume_from() needs [listener] workers = 1, delivery = at-least-once")
         self._position_of = position_of
-        self._settlement.store_at_once = True
+        self._settlement.in_place = True
 
     def positions(self) -> dict[Partition, int]:
-        """Say how far the listener is: the offset after the last settled one, by partition.
+        """Return, in an endpoint, the offsets behind what it is handling, by partition.
 
-        In an endpoint this includes what it is handling, unless there are several workers.
+        Elsewhere, or with several workers, those up to which everything is settled.
         """
         return {} if self._loop is None else self._loop.positions()
 

@@ -71,8 +71,8 @@ class Loop:
                     pause = FIRST_PAUSE
 
     def positions(self) -> dict[Partition, int]:
-        """Say how far everything is settled, with what an endpoint is handling just now."""
-        return self._positions | self._settlement.positions()
+        """Return those behind what an endpoint is handling just now, or else behind all that is settled."""
+        return self._settlement.positions() or dict(self._positions)
 
     def close(self) -> list[MessagingException]:
         """Leave the group; return what that ran into."""

@@ -57,9 +57,15 @@ class Requeue:
         topic = self._homes.get(delivery.record.topic, delivery.record.topic)
         return _moved(delivery, topic, ((ATTEMPT, attempt), (DUE, due)))
 
-    def aside(self, delivery: Delivery, reason: str) -> Record:
-        """Make the record that sets a delivery aside for good."""
-        attempt = b"%d" % attempts(delivery.record)
+    def delay(self, before: int, *, growing: bool) -> float:
+        """Say how long to wait after ``before`` earlier attempts and one more."""
+        if not growing:
+            return self._delay
+        return float(min(self._delay * 2.0 ** min(before, MOST_DOUBLINGS), self._longest))
+
+    def aside(self, delivery: Delivery, reason: str, tried: int = 0) -> Record:
+        """Make the record that sets a delivery aside for good, after it was tried that often."""
+        attempt = b"%d" % tried
         return _moved(delivery, self._dead_letter_topic, ((ATTEMPT, attempt), (REASON, reason.encode())))
 
     def is_due(self, delivery: Delivery) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from notifier_kafka import codec, requeue
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.crew import Crew
-from notifier_kafka.dispatcher import HANDLED, UNFINISHED, BatchDispatcher, Dispatcher, Verdict
+from notifier_kafka.dispatcher import HANDLED, REQUEUE, UNFINISHED, BatchDispatcher, Dispatcher, Verdict
 from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import DecodeError
 from notifier_kafka.notification import Notification, NotificationResult
@@ -43,15 +43,17 @@ class Settlement:
     crew: Crew | None = None
     """Who handles, if not the thread that asks."""
 
-    store_at_once = False
-    """Whether what is moved must be durable before the next is handled."""
+    in_place = False
+    """Whether nothing may overtake what an endpoint refuses: it is tried again then and there,
+    and what is set aside is durable before the next is handled."""
 
     def __init__(self, dispatcher: Dispatcher, accounts: Accounts, terms: Terms) -> None:
         self._dispatcher = dispatcher
         self._accounts = accounts
         self._terms = terms
-        self._now: tuple[Sequence[Delivery], Sequence[Found], Settled] | None = None
+        self._now: tuple[Sequence[Delivery], Sequence[Found]] | None = None
         self._at: Delivery | None = None
+        self._tried = 1  # how often in place
 
     def settle(
         self, deliveries: Sequence[Delivery], returns: requeue.Requeue, stopping: threading.Event
@@ -61,10 +63,10 @@ class Settlement:
         if stopping.is_set():
             return settled
         found = self._open(deliveries)
-        if self.store_at_once and not self._store_malformed(deliveries, found, returns, stopping):
+        if self.in_place and not self._store_malformed(deliveries, found, returns, stopping):
             return settled
-        self._now = (deliveries, found, settled)
-        verdicts = self._verdicts(deliveries, found, stopping)
+        self._now = (deliveries, found)
+        verdicts = self._verdicts(deliveries, found, returns, stopping)
         handled: list[Found] = []
         gaps: set[Partition] = set()
         for delivery, one, verdict in zip(deliveries, found, verdicts, strict=True):
@@ -75,7 +77,7 @@ class Settlement:
             if verdict is HANDLED:
                 handled.append(one)
             elif record := self._move(delivery, one, verdict, returns):
-                if not self.store_at_once:
+                if not self.in_place:
                     settled.moved.append(record)
                 elif not returns.store([record], stopping):
                     gaps.add(delivery.partition)
@@ -88,13 +90,12 @@ class Settlement:
         return settled
 
     def positions(self) -> dict[Partition, int]:
-        """Say how far what is at hand is settled, with what an endpoint is handling just now."""
+        """Return the offsets behind what an endpoint is handling just now."""
         if self._now is None or self.crew is not None:
             return {}
-        deliveries, found, settled = self._now
         if not isinstance(self._dispatcher, BatchDispatcher):
-            at = self._at
-            return settled.positions | ({at.partition: at.offset + 1} if at else {})
+            return {self._at.partition: self._at.offset + 1} if self._at else {}
+        deliveries, found = self._now
         waiting = set(self._dispatcher.supported_priorities) - self._dispatcher.given
         positions: dict[Partition, int] = {}
         left_out: set[Partition] = set()
@@ -110,11 +111,15 @@ class Settlement:
         return found if self._terms.window is None else self._terms.window.screen(found)
 
     def _verdicts(
-        self, deliveries: Sequence[Delivery], found: Sequence[Found], stopping: threading.Event
+        self,
+        deliveries: Sequence[Delivery],
+        found: Sequence[Found],
+        returns: requeue.Requeue,
+        stopping: threading.Event,
     ) -> Iterator[Verdict | None]:
         """Yield a verdict for each delivery, None for what is no notification."""
         if self.crew is None and not isinstance(self._dispatcher, BatchDispatcher):
-            yield from self._one_by_one(deliveries, found, stopping)
+            yield from self._one_by_one(deliveries, found, returns, stopping)
             return
         notifications = [one for one in found if isinstance(one, Notification)]
         if self.crew is None:
@@ -127,7 +132,11 @@ class Settlement:
             yield next(verdicts) if isinstance(one, Notification) else None
 
     def _one_by_one(
-        self, deliveries: Sequence[Delivery], found: Sequence[Found], stopping: threading.Event
+        self,
+        deliveries: Sequence[Delivery],
+        found: Sequence[Found],
+        returns: requeue.Requeue,
+        stopping: threading.Event,
     ) -> Iterator[Verdict | None]:
         handle, stopped = self._dispatcher.handle, stopping.is_set
         for delivery, one in zip(deliveries, found, strict=True):
@@ -137,7 +146,25 @@ class Settlement:
                 yield UNFINISHED
             else:
                 self._at = delivery
-                yield handle(one)
+                verdict = handle(one)
+                if self.in_place and verdict is not HANDLED:
+                    verdict = self._insist(one, verdict, returns, stopping)
+                yield verdict
+
+    def _insist(
+        self, one: Notification, verdict: Verdict, returns: requeue.Requeue, stopping: threading.Event
+    ) -> Verdict:
+        """Try again in place, for as long as another would have it come back."""
+        self._tried = 1
+        while verdict.error is not None or (verdict is REQUEUE and self._terms.allow_requeue):
+            if verdict.error is not None and self._tried >= self._terms.max_attempts:
+                break
+            self._accounts.add("requeued")
+            if stopping.wait(returns.delay(self._tried - 1, growing=verdict.error is not None)):
+                return UNFINISHED
+            self._tried += 1
+            verdict = self._dispatcher.handle(one)
+        return verdict
 
     def _move(
         self, delivery: Delivery, one: Found, verdict: Verdict | None, returns: requeue.Requeue
@@ -186,11 +213,11 @@ class Settlement:
             # As in oslo.messaging: who did not ask for requeueing has it acknowledged.
             self._accounts.add("refused")
             return None
-        attempt = requeue.attempts(delivery.record) + 1
+        attempt = requeue.attempts(delivery.record) + (self._tried if self.in_place else 1)
         if verdict.error is not None and attempt >= self._terms.max_attempts:
             self._accounts.add("dead_lettered")
             reason = f"endpoint raised {type(verdict.error).__name__} in attempt {attempt}"
-            return returns.aside(delivery, reason)
+            return returns.aside(delivery, reason, attempt)
         self._accounts.add("requeued")
         return returns.again(delivery, growing=verdict.error is not None)
 

@@ -205,7 +205,7 @@ def _shown(letter: Delivery) -> Sequence[Any]:
         _place(letter),
         text.iso(letter.timestamp),
         text.visible(origin) if origin else ABSENT,
-        requeue.attempts(record) + 1,
+        requeue.attempts(record),
         _reason(record),
         ABSENT if record.value is None else _Content(_content(record)),
     )

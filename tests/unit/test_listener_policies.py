@@ -315,23 +315,58 @@ def test_without_a_position_of_its_own_a_handler_goes_on_from_the_groups(bus: An
         wait_for(lambda: len(endpoint.seen) == 3, "all")
 
 
-def test_what_is_refused_is_durable_before_a_position_passes_it(bus: Any) -> None:
-    """Or a crash after the handler stored that position would lose it."""
-    found: list[tuple[int, int]] = []
+def test_with_own_positions_nothing_overtakes_what_is_refused(bus: Any) -> None:
+    refuse, errors = refuse_once(1), [ValueError("2"), ValueError("2 again")]
 
     def answer(payload: Any) -> Any:
-        found.append((payload, len(records(bus, RETURNS))))
-        return NotificationResult.REQUEUE if payload == 1 and len(found) < 4 else None
+        if payload == 2 and errors:
+            raise errors.pop()
+        return refuse(payload)
 
     endpoint = Recorder(answer)
     send(bus, range(4))
-    put(bus, b"malformed")
     each = listen(bus, endpoint, allow_requeue=True)
     each.resume_from(lambda partition: None)
     with each:
-        wait_for(lambda: len(found) == 5, "the refused one again")
-    assert found[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
-    assert counted(each) == {"handled": 4, "requeued": 1, "malformed": 1}
+        wait_for(lambda: each.stats()["handled"] == 4, "all")
+    assert endpoint.seen == [0, 1, 1, 2, 2, 2, 3]
+    assert counted(each) == {"handled": 4, "requeued": 3}
+    assert records(bus, RETURNS) == []
+
+
+def test_with_own_positions_a_dead_letter_is_durable_before_a_position_passes_it(
+    bus: Any, quick: cfg.ConfigOpts
+) -> None:
+    """Or a crash after the handler stored that position would lose it."""
+    quick.set_override("max_attempts", 2, group="listener")
+    found: list[tuple[int, int]] = []
+
+    def answer(payload: Any) -> None:
+        found.append((payload, len(records(bus, "pool.dead-letters"))))
+        1 // payload
+
+    send(bus, [2, 0, 1])
+    each = listen(bus, Recorder(answer))
+    each.resume_from(lambda partition: None)
+    with each:
+        wait_for(lambda: len(found) == 4, "all")
+    assert found == [(2, 0), (0, 0), (0, 0), (1, 1)]
+    (letter,) = records(bus, "pool.dead-letters")
+    assert dict(letter.record.headers)["requeue-attempt"] == b"2"
+    assert dict(letter.record.headers)["dead-letter-reason"].endswith(b"in attempt 2")
+
+
+def test_with_own_positions_a_stop_ends_the_insistence(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("requeue_delay", 60.0, group="listener")
+    quick.set_override("requeue_delay_max", 60.0, group="listener")
+    endpoint = Recorder(lambda payload: NotificationResult.REQUEUE if payload else None)
+    send(bus, range(3))
+    each = listen(bus, endpoint, allow_requeue=True)
+    each.resume_from(lambda partition: None)
+    with each:
+        wait_for(lambda: len(endpoint.seen) == 2, "the refusal")
+    assert endpoint.seen == [0, 1]
+    assert committed(bus) == {ONLY: 1}
 
 
 def test_a_batch_that_failed_is_left_out_of_the_positions(bus: Any) -> None:
@@ -362,6 +397,10 @@ def test_a_batch_that_failed_is_left_out_of_the_positions(bus: Any) -> None:
 def test_own_positions_need_one_worker(bus: Any, quick: cfg.ConfigOpts) -> None:
     quick.set_override("workers", 2, group="listener")
     with pytest.raises(ConfigurationError, match="workers = 1"):
+        listen(bus, Recorder()).resume_from(lambda partition: None)
+    quick.set_override("workers", 1, group="listener")
+    quick.set_override("delivery", "at-most-once", group="listener")
+    with pytest.raises(ConfigurationError, match="at-least-once"):
         listen(bus, Recorder()).resume_from(lambda partition: None)
 
 

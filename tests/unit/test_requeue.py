@@ -44,12 +44,12 @@ def test_attempts_count_up_and_the_origin_stays(notifier_transport: Notification
     made = make(notifier_transport)
     second = made.again(as_delivery(made.again(DELIVERY)))
     assert requeue.attempts(second) == 2
-    aside = made.aside(as_delivery(second), "endpoint raised ValueError")
+    aside = made.aside(as_delivery(second), "endpoint raised ValueError", 3)
     assert aside.topic == "workers.dead-letters"
     assert [name for name, _ in aside.headers].count("requeue-attempt") == 1
     headers = dict(aside.headers)
     assert headers["origin-topic"] == b"notifications.info"
-    assert headers["requeue-attempt"] == b"2"
+    assert headers["requeue-attempt"] == b"3"
     assert headers["dead-letter-reason"] == b"endpoint raised ValueError"
     assert "requeue-due" not in headers
 

@@ -117,7 +117,7 @@ def test_all_are_given_back_once_and_only_on_demand(bench: Bench, endpoint: Fick
     assert [row["new"] for row in bench.json("dead-letters", "list") if "Unicode" in row["reason"]] == [1]
     again = bench.json("dead-letters", "show", "mail")[-1]
     assert again["origin"].startswith("orders.info ")
-    assert again["attempts"] == 1
+    assert again["attempts"] == 0, "no endpoint got it"
 
 
 def test_one_is_given_back_by_its_place(bench: Bench, endpoint: Fickle) -> None:

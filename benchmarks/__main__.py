@@ -2,15 +2,17 @@
 
 import argparse
 import json
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from benchmarks import embedded, kafka, measure
+from benchmarks import block, embedded, kafka, measure
 
-BENCHMARKS = {
+BENCHMARKS: dict[str, Callable[[int, int], Any]] = {
     "publish": embedded.publish,
     "listen": embedded.listen,
     "kafka-publish": kafka.publish,
     "kafka-listen": kafka.listen,
+    "block": block.block,
 }
 
 
@@ -39,14 +41,15 @@ def main() -> None:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(BENCHMARKS)}")
     usual = QUICK if arguments.quick else FULL
     size = Size(arguments.count or usual.each, arguments.rounds or usual.rounds)
-    results: dict[str, list[measure.Result]] = {}
+    results: dict[str, list[Any]] = {}
     for name in arguments.names or BENCHMARKS:
         results |= BENCHMARKS[name](*size)
     if arguments.json:
         print(json.dumps({title: [r._asdict() for r in found] for title, found in results.items()}, indent=2))
         return
     for title, found in results.items():
-        print(measure.table(f"{title}: {size.each:,} notifications of 200 bytes", found))
+        draw = block.table if isinstance(found[0], block.Blocking) else measure.table
+        print(draw(f"{title}: {size.each:,} notifications of 200 bytes", found))
 
 
 if __name__ == "__main__":

@@ -110,8 +110,8 @@ class Spool:
                 self._own_file().keep(record)
             except TransportUnavailable as error:
                 self._losses.lose(record, error)
-                return True
-        self._losses.accounts.add("spooled")
+            else:
+                self.spooled += 1
         return True
 
     def divert(self, why: str) -> None:
@@ -205,6 +205,7 @@ class Spool:
         self._ended = False
         self._thread: threading.Thread | None = None
         self.numbers = itertools.count(1)
+        self.spooled = 0
         self.held: dict[int, Record] = {}
         """What the bus has and has not acknowledged, oldest first."""
         self._copied: set[int] = set()
@@ -313,13 +314,13 @@ class Spool:
                 return
             numbers = [number for number, _ in records]
             with self._lock:
+                self.spooled += len(numbers)
                 self._copied.update(numbers)
                 # Acknowledged meanwhile.
                 gone = [number for number in numbers if number not in self.held]
                 self._copied.difference_update(gone)
                 self._done.update(gone)
                 self._release_failed(numbers)
-            self._losses.accounts.add("spooled", len(numbers))
 
     def _release_failed(self, numbers: list[int]) -> None:
         for number in self._failed.intersection(numbers) & self._copied:

@@ -5,6 +5,7 @@ what the bus's client had taken before and has not delivered. How far the bus ha
 position in the file, as that of any group.
 """
 
+import functools
 import itertools
 import logging
 import pathlib
@@ -164,13 +165,19 @@ def _waiting(log: Driver, spans: Sequence[Span]) -> Waiting:
 def wrap(topic: str, number: int, record: Record) -> Record:
     """Make a record of the spool of one of the bus."""
     bus_topic, value, key, headers = record
-    return Record(topic, value, key, (("topic", bus_topic.encode()), ("number", b"%d" % number), *headers))
+    return Record(topic, value, key, (_origin(number, bus_topic), *headers))
 
 
 def unwrap(record: Record) -> tuple[int, Record]:
     """Make the record of the bus again, with its number."""
     _, value, key, headers = record
-    return int(headers[1][1]), Record(headers[0][1].decode(), value, key, headers[2:])
+    number, _, bus_topic = headers[0][1].decode().partition(" ")
+    return int(number), Record(bus_topic, value, key, headers[1:])
+
+
+@functools.lru_cache(1024)
+def _origin(number: int, topic: str) -> tuple[str, bytes]:
+    return "origin", f"{number} {topic}".encode()
 
 
 def _entry(delivery: Delivery) -> tuple[int, Record, float]:

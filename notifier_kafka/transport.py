@@ -117,7 +117,7 @@ class NotificationTransport:
         return Stats(
             accepted=self._accepted,
             pending=self.flush(0.0),
-            spooled=counts.get("spooled", 0),
+            spooled=self._spool.spooled if self._spool else 0,
             forwarded=counts.get("forwarded", 0),
             waiting=self._spool.waiting() if self._spool else 0,
             lost={name[5:]: count for name, count in counts.items() if name.startswith("lost.")},

@@ -134,10 +134,11 @@ class Spool:
         if number not in self.held or (self._ended and number in self._copied):
             return
         if not outcome.retriable or self._ended or len(self._failed) >= self._terms.memory.records:
-            record = self.held.pop(number)
-            self._copied.discard(number)
+            # Before it goes: who sees that nothing is pending must have heard of it.
+            self._losses.lose(self.held[number], outcome)
             self._done.add(number)
-            self._losses.lose(record, outcome)
+            self.held.pop(number)
+            self._copied.discard(number)
             return
         with self._lock:
             self._failed.add(number)

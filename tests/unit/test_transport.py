@@ -9,22 +9,30 @@ import pytest
 from log_lock import locked
 from oslo_config import cfg
 
-from notifier_kafka import notifier, options, transport
+from notifier_kafka import codec, losses, notifier, options, transport
 from notifier_kafka.errors import DeliveryFailed, DriverNotFound, OutboxFull
 
 
-def make(log: Path, **overrides: object) -> transport.NotificationTransport:
+def make(
+    log: Path, on_failure: losses.OnLoss | None = None, **overrides: object
+) -> transport.NotificationTransport:
     conf = cfg.ConfigOpts()
     options.register(conf)
     for name, value in overrides.items():
         conf.set_override(name, value, group="notifications")
-    return transport.get_notification_transport(conf, f"sqlite:///{log}?busy_timeout=0.1")
+    url = f"sqlite:///{log}?busy_timeout=0.1&partitions=1"
+    return transport.get_notification_transport(conf, url, on_failure=on_failure)
 
 
 def warm(bus: transport.NotificationTransport) -> notifier.Notifier:
     sender = notifier.Notifier(bus, driver="messagingv2")
     sender.prepare(wait=True).info({}, "warm.up", 0)
     return sender
+
+
+def payloads(bus: transport.NotificationTransport) -> list[object]:
+    spans = bus.driver.spans(["notifications.info"])
+    return [codec.decode(found.record).payload for span in spans for found in bus.driver.read(span)]
 
 
 def count(bus: transport.NotificationTransport) -> int:
@@ -179,4 +187,58 @@ if __name__ == "__main__":
     subprocess.run([sys.executable, str(script)], check=True)
     bus = make(tmp_path / "bus.db")
     assert count(bus) == 2_001
+    bus.cleanup()
+
+
+def test_drop_oldest_keeps_the_newest_in_order(tmp_path: Path) -> None:
+    told: list[object] = []
+    bus = make(
+        tmp_path / "bus.db",
+        outbox_records=100,
+        on_full="drop_oldest",
+        on_failure=lambda one, _: told.append(one.payload),
+    )
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        for number in range(1_000):
+            sender.info({}, "e", number)
+    assert bus.flush(30) == 0
+    # Half of the room is the log's client's, which has the first of them.
+    kept = [*range(50), *range(950, 1_000)]
+    assert payloads(bus) == [0, *kept]
+    assert told == list(range(50, 950))
+    assert bus.stats().lost == {"OutboxFull": 900}
+    bus.cleanup()
+
+
+def test_stats_tell_what_became_of_everything(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db", outbox_records=5, on_full="drop_newest")
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        for number in range(8):
+            sender.info({}, "e", number)
+        assert sender.stats() == (9, 5, 0, 0, 0, {"OutboxFull": 3})
+    assert bus.flush(30) == 0
+    assert sender.stats() == (9, 0, 0, 0, 0, {"OutboxFull": 3})
+    lines = sender.stats().prometheus().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        "notifier_kafka_accepted_total 9",
+        "notifier_kafka_pending 0",
+        "notifier_kafka_spooled_total 0",
+        "notifier_kafka_forwarded_total 0",
+        "notifier_kafka_waiting 0",
+        'notifier_kafka_lost_total{reason="OutboxFull"} 3',
+    ]
+    bus.cleanup()
+
+
+def test_what_a_caller_was_told_to_keep_is_not_accepted(tmp_path: Path) -> None:
+    bus = make(tmp_path / "bus.db", outbox_records=5, on_full="raise")
+    sender = warm(bus)
+    with locked(tmp_path / "bus.db"):
+        for number in range(5):
+            sender.info({}, "e", number)
+        with pytest.raises(OutboxFull):
+            sender.info({}, "e", 5)
+        assert bus.stats().accepted == 6
     bus.cleanup()

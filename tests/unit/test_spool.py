@@ -1,0 +1,357 @@
+"""The spool over SQLite as the bus, which is held as another process in a long write would hold it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log_lock import locked
+from oslo_config import cfg
+
+from notifier_kafka import codec, notifier, options, spool_directory, spool_file, transport
+from notifier_kafka.driver import Record
+from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
+
+PATIENCE = 30.0
+SCRIPT = """
+import sys
+from oslo_config import cfg
+from notifier_kafka import notifier, options, transport
+url, spool, first, count, end = sys.argv[1:]
+conf = cfg.ConfigOpts()
+options.register(conf)
+for name, value in {"spool_dir": spool, "spool_after": 0.1, "exit_timeout": 0.5}.items():
+    conf.set_override(name, value, group="notifications")
+sender = notifier.Notifier(transport.get_notification_transport(conf, url), "p", driver="messagingv2")
+for number in range(int(first), int(first) + int(count)):
+    sender.info({}, "e", number)
+print(sender.flush(30), flush=True)
+if end == "hang":
+    sys.stdin.readline()
+"""
+
+
+class Bus:
+    """A log as the bus, a directory as the spool, and transports on them."""
+
+    def __init__(self, home: Path) -> None:
+        self.log, self.spool = home / "bus.db", home / "spool"
+        self.url = f"sqlite:///{self.log}?busy_timeout=0.1&partitions=1"
+        self.made: list[transport.NotificationTransport] = []
+
+    def transport(
+        self, on_failure: Callable[..., object] | None = None, **settings: Any
+    ) -> transport.NotificationTransport:
+        conf = cfg.ConfigOpts()
+        options.register(conf)
+        wanted = {"spool_dir": str(self.spool), "spool_after": 0.1, "exit_timeout": 0.2} | settings
+        for name, value in wanted.items():
+            conf.set_override(name, value, group=options.NOTIFICATIONS)
+        self.made.append(transport.get_notification_transport(conf, self.url, on_failure=on_failure))
+        return self.made[-1]
+
+    def sender(self, **settings: Any) -> notifier.Notifier:
+        """Make a notifier, and the log with its first record."""
+        made = notifier.Notifier(self.transport(**settings), "p", driver="messagingv2")
+        made.prepare(wait=True).info({}, "e", "first")
+        return made
+
+    def sender_in_spool(self) -> notifier.Notifier:
+        """Make a notifier, while the log is held, that has one notification in the spool."""
+        made = notifier.Notifier(self.transport(), "p", driver="messagingv2")
+        made.info({}, "e", "mine")
+        assert made.flush(PATIENCE) == 0
+        return made
+
+    def payloads(self) -> list[Any]:
+        driver = self.made[-1].driver
+        spans = driver.spans(["notifications.info"])
+        return [codec.decode(found.record).payload for span in spans for found in driver.read(span)]
+
+    def process(self, first: int, count: int, end: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", SCRIPT, self.url, str(self.spool), str(first), str(count), end]
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        program = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", self.url]
+        return subprocess.run(
+            [*program, *arguments, "--directory", str(self.spool)],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    def status(self) -> list[dict[str, Any]]:
+        """Return what the command says."""
+        done = self.command("spool", "status", "--json")
+        assert done.returncode == 0, done.stderr
+        rows: list[dict[str, Any]] = json.loads(done.stdout)
+        return rows
+
+    def files(self) -> list[Path]:
+        return sorted(self.spool.glob("*.db"))
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[Bus]:
+    made = Bus(tmp_path)
+    yield made
+    for each in made.made:
+        each.cleanup()
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.01)
+
+
+def sent(sender: notifier.Notifier) -> bool:
+    stats = sender.stats()
+    return not stats.pending and not stats.waiting
+
+
+def test_what_the_bus_does_not_take_comes_in_order_and_leaves_no_file(bus: Bus) -> None:
+    sender = bus.sender()
+    with locked(bus.log):
+        for number in range(3_000):
+            sender.info({}, "e", number)
+            if number in (500, 1_000):
+                # On the disk, though nothing is on the bus.
+                assert sender.flush(PATIENCE) == 0
+        assert sender.flush(PATIENCE) == 0
+        assert sender.stats().waiting == 3_000
+        assert [file.stat().st_mode & 0o777 for file in bus.files()] == [0o600]
+        assert bus.spool.stat().st_mode & 0o777 == 0o700
+    for number in range(3_000, 3_100):
+        sender.info({}, "e", number)
+    until(lambda: sent(sender), "the spool to be sent")
+    assert bus.payloads() == ["first", *range(3_100)]
+    assert sender.stats().lost == {}
+    until(lambda: not list(bus.spool.iterdir()), "the file to go")
+
+
+def test_a_full_outbox_goes_to_the_spool_at_once(bus: Bus) -> None:
+    sender = bus.sender(outbox_records=100, spool_after=1_000.0)
+    with locked(bus.log):
+        for number in range(1_000):
+            sender.info({}, "e", number)
+        # The outbox has a hundred, and nobody said that the bus is away.
+        assert sender.flush(0.0) >= 100
+        until(lambda: sender.stats().waiting == 900, "the rest to be on the disk")
+    until(lambda: sent(sender), "the spool to be sent")
+    assert bus.payloads() == ["first", *range(1_000)]
+
+
+def test_who_waits_for_a_receipt_is_never_put_off_with_the_spool(bus: Bus) -> None:
+    sender = bus.sender()
+    with locked(bus.log):
+        sender.info({}, "e", "spooled")
+        assert sender.flush(PATIENCE) == 0
+        with pytest.raises(DeliveryFailed):
+            sender.prepare(wait=True, retry=0).info({}, "e", "refused")
+    until(lambda: sent(sender), "the spool to be sent")
+    assert bus.payloads() == ["first", "spooled"]
+
+
+def test_a_record_whose_tries_are_over_goes_to_the_spool(bus: Bus) -> None:
+    sender = bus.sender(spool_after=1_000.0)
+    with locked(bus.log):
+        sender.prepare(retry=0).info({}, "e", "tried once")
+        assert sender.flush(PATIENCE) == 0
+        assert sender.stats().waiting == 1
+    until(lambda: sent(sender), "the spool to be sent")
+    assert bus.payloads() == ["first", "tried once"]
+
+
+def test_what_is_refused_for_good_is_told_and_not_spooled(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[tuple[object, MessagingException]] = []
+
+    def on_failure(notification: Any, error: MessagingException) -> None:
+        told.append((notification.payload, error))
+        raise ZeroDivisionError("the user's own")
+
+    made = bus.transport(on_failure)
+    sender = notifier.Notifier(made, "p", driver="messagingv2", topics=["no topic is named so\n"])
+    sender.info({}, "e", 1)
+    assert sender.flush(PATIENCE) == 0
+    until(lambda: told, "the callback")
+    assert [payload for payload, _ in told] == [1]
+    assert not told[0][1].retriable
+    assert sender.stats()[:5] == (1, 0, 0, 0, 0)
+    assert sum(sender.stats().lost.values()) == 1
+    assert "on_failure" in caplog.text
+    assert bus.files() == []
+
+
+@pytest.mark.parametrize("end", ["kill", "exit"])
+def test_the_next_process_sends_first_what_the_last_one_left(bus: Bus, end: str) -> None:
+    bus.sender()
+    bus.made.pop().cleanup()
+    with locked(bus.log):
+        process = bus.process(0, 500, "hang" if end == "kill" else "")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        if end == "kill":
+            process.kill()
+        _, said = process.communicate()
+        assert ("500 notifications stay in the spool" in said) == (end == "exit")
+        assert len(bus.files()) == 1
+        sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+        for number in range(500, 600):
+            sender.info({}, "e", number)
+    until(lambda: sent(sender), "the spool to be sent")
+    assert bus.payloads() == ["first", *range(600)]
+    until(lambda: not list(bus.spool.iterdir()), "the files to go")
+
+
+def test_a_process_that_lives_keeps_its_file(bus: Bus) -> None:
+    bus.sender()
+    with locked(bus.log):
+        process = bus.process(0, 100, "hang")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        other = bus.sender_in_spool()
+        assert other.stats().waiting == 1
+        rows = bus.status()
+    assert [(row["pid"], row["owner"], row["records"]) for row in rows] == [
+        (process.pid, "alive", 100),
+        (os.getpid(), "alive", 1),
+    ]
+    process.communicate("")
+    until(lambda: sent(other), "the spool to be sent")
+    assert sorted(map(str, bus.payloads())) == sorted(["first", "mine", *map(str, range(100))])
+
+
+def test_the_commands_show_and_send_what_is_left(bus: Bus) -> None:
+    bus.sender()
+    with locked(bus.log):
+        process = bus.process(0, 50, "hang")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        process.kill()
+        process.communicate()
+        (row,) = bus.status()
+        assert (row["pid"], row["owner"], row["records"]) == (process.pid, "gone", 50)
+        assert row["oldest"]
+        tried = bus.command("spool", "flush", "--timeout", "0.3")
+        assert (tried.returncode, tried.stdout) == (4, "sent 0\n")
+        assert "50 remain" in tried.stderr
+    done = bus.command("spool", "flush")
+    assert (done.returncode, done.stdout) == (0, "sent 50\n")
+    assert bus.payloads() == ["first", *range(50)]
+    assert bus.status() == []
+
+
+def test_a_spool_that_is_too_large_drops_its_oldest_and_counts_them(bus: Bus) -> None:
+    sender = bus.sender(spool_bytes=1024 * 1024)
+    with locked(bus.log):
+        for number in range(300):
+            sender.info({}, "e", [number, "x" * 20_000])
+            assert sender.flush(PATIENCE) == 0
+    until(lambda: sent(sender), "the spool to be sent")
+    numbers = [payload[0] for payload in bus.payloads()[1:]]
+    # The first lay in the outbox as well, and the bus took them from there.
+    lost = sender.stats().lost["SpoolFull"]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 299
+    assert len(numbers) == 300 - lost
+    assert lost > 100
+
+
+def test_what_is_too_old_is_dropped_and_counted(bus: Bus) -> None:
+    sender = bus.sender(spool_age=0.0, outbox_records=10, spool_after=1_000.0)
+    with locked(bus.log):
+        for number in range(30):
+            sender.info({}, "e", number)
+        until(lambda: sender.stats().waiting == 20, "the rest to be on the disk")
+    until(lambda: sent(sender), "the spool to be emptied")
+    assert bus.payloads() == ["first", *range(10)]
+    assert sender.stats().lost == {"SpoolTooOld": 20}
+
+
+def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
+    bus.spool.mkdir()
+    (bus.spool / "00000000000000000001-1.db").write_bytes(b"no database" * 1_000)
+    (bus.spool / "00000000000000000001-1.owner").touch()
+    sender = bus.sender()
+    for number in range(10):
+        sender.info({}, "e", number)
+    until(lambda: sender.stats().forwarded == 10, "the spool to go on")
+    assert "set aside" in caplog.text
+    assert [file.name for file in bus.spool.glob("*.unusable")] == ["00000000000000000001-1.unusable"]
+
+
+def test_a_directory_that_cannot_be_used_is_told_when_the_notifier_is_made(bus: Bus) -> None:
+    bus.spool.write_text("a file")
+    with pytest.raises(ConfigurationError, match=r"spool_dir = .*name another directory"):
+        notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+    with pytest.raises(ConfigurationError, match="set spool_dir"):
+        notifier.Notifier(bus.transport(spool_dir=None, on_full="spool"), "p", driver="messagingv2")
+
+
+def test_a_directory_that_goes_away_costs_counted_drops_and_no_error(bus: Bus) -> None:
+    told: list[object] = []
+    sender = bus.sender(
+        outbox_records=10, spool_after=1_000.0, on_failure=lambda one, _: told.append(one.payload)
+    )
+    bus.spool.rmdir()
+    bus.spool.write_text("in the way")
+    with locked(bus.log):
+        for number in range(30):
+            sender.info({}, "e", number)
+    until(lambda: len(bus.payloads()) == 11, "the outbox")
+    assert told == list(range(10, 30))
+    assert sender.stats().lost == {"TransportUnavailable": 20}
+
+
+# Newer Pythons warn of forking with threads, which is what is tested.
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_has_a_file_of_its_own_and_sends_none_of_its_parents(bus: Bus) -> None:
+    # Not SQLite, whose own rules about forks while a log is in use are tested elsewhere.
+    bus.url = "kafka://127.0.0.1:1/?client=kafka-python"
+    sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+    for number in range(10):
+        sender.info({}, "e", number)
+    assert sender.flush(PATIENCE) == 0
+    child = os.fork()
+    if child == 0:
+        for number in range(5):
+            sender.info({}, "e", number)
+        os._exit(sender.flush(PATIENCE))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    seen = spool_directory.listing(bus.spool)
+    assert [(each.pid, each.alive) for each in seen] == [(os.getpid(), True), (child, False)]
+    assert sender.stats().waiting == 10
+    bus.made.pop().cleanup()
+    assert [each.alive for each in spool_directory.listing(bus.spool)] == [False, False]
+    opener = spool_file.opener(cfg.ConfigOpts(), 0)
+    assert [spool_file.waiting(opener(file)).records for file in bus.files()] == [10, 5]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Record("a.info", None, b"k"), Record("b", b"", None, (("origin", b"mine"), ("x", b"")))],
+)
+def test_a_record_comes_out_of_the_spool_as_it_went_in(record: Record) -> None:
+    assert spool_file.unwrap(spool_file.wrap(spool_file.FRONT, 17, record)) == (17, record)
+
+
+def test_an_owner_file_that_went_while_it_was_opened_is_nobodys(tmp_path: pathlib.Path) -> None:
+    held = spool_directory.create(tmp_path)
+    assert spool_directory.adopt(tmp_path) == []
+    held.release()
+    (adopted,) = spool_directory.adopt(tmp_path)
+    adopted.remove()
+    assert list(tmp_path.iterdir()) == []

@@ -158,6 +158,20 @@ class Scene:
                     seen[line["pool"]].add(line["id"])
         return all(offered <= ids for ids in seen.values())
 
+    def nothing_waits(self, pools: Mapping[str, int]) -> bool:
+        """Say whether each pool committed all that is on the log for it, refusals included."""
+        bus = publishes.connect(self.bus.url, {})
+        main = topics.bus_topic(self.topic, "info")
+        ends = 0
+        behind = False
+        for group in map(self.group, pools):
+            positions = bus.driver.admin().describe_group(group).positions
+            for span in bus.driver.spans([main, topics.requeue_topic(group, main)]):
+                ends += span.stop
+                behind |= positions.get(span.partition, 0) < span.stop
+        bus.cleanup()
+        return bool(ends) and not behind
+
     def verdict(self, pools: Mapping[str, int]) -> checker.Verdict:
         return checker.check(self._directory, pools)
 

@@ -41,8 +41,10 @@ def handed_over(scene: Scene, breakage: str) -> checker.Verdict:
 def refused(scene: Scene, breakage: str) -> checker.Verdict:
     scene.listen("picky", "picky", refuse=10, breakage=breakage)
     scene.listen("easy", "easy", breakage=breakage)
-    scene.publish("publisher", COUNT)
-    return ended(scene, {"picky": 0, "easy": 0})
+    scene.publish("publisher", COUNT).await_end()
+    pools = {"picky": 0, "easy": 0}
+    until(lambda: scene.has_seen("publisher", pools) and scene.nothing_waits(pools), "all that is there")
+    return scene.judge(pools)
 
 
 def ended(scene: Scene, pools: dict[str, int]) -> checker.Verdict:

@@ -11,7 +11,7 @@ from notifier_kafka import driver as driver_contract
 from notifier_kafka import options, plugins, spool
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Driver, Limits, OnSettled, Publisher, Record
-from notifier_kafka.errors import DeliveryFailed, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, OutboxFull, TransportUnavailable
 from notifier_kafka.losses import Losses, OnLoss
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.ring import Ring
@@ -135,7 +135,11 @@ class NotificationTransport:
             publisher.close()
         self._publishers.clear()
         self.accounts.report()
-        self.driver.close()
+        try:
+            self.driver.close()
+        except TransportUnavailable as error:
+            # It has nothing of ours any more, and a log that is away must not stop who ends.
+            LOG.warning("Closing: %s", error)
 
     def _open(self, retry: int) -> Publisher:
         with self._opening:

@@ -155,7 +155,11 @@ class Listener:
         """
         driver = self.transport.driver
         chosen = replaying.spans(driver, self._names(), since, until)
-        counts = replaying.replay(driver, chosen, self._dispatcher, self._policy.limit)
+        try:
+            counts = replaying.replay(driver, chosen, self._dispatcher, self._policy.limit)
+        finally:
+            if self._thread is None:
+                self._dispatcher.close()
         return dict.fromkeys(("handled", "refused", "malformed"), 0) | counts
 
     def lag(self) -> dict[Partition, int]:
@@ -186,7 +190,8 @@ class Listener:
         )
         if self._place is not None:
             found = places.positions(driver, driver.spans(names), self._place)
-            driver.admin().reset_group(self._group, found)
+            if found:
+                driver.admin().reset_group(self._group, found)
             self._place = None
         subscription = driver.subscribe(names, self._group, settings.start)
         main = (

@@ -18,11 +18,12 @@ from notifier_kafka.receipts import Waiter
 LOG = logging.getLogger(__name__)
 
 ATTEMPT = "requeue-attempt"
+FAILURES = "requeue-failures"
 DUE = "requeue-due"
 REASON = "dead-letter-reason"
 TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
 
-_OURS = frozenset({ATTEMPT, DUE, REASON})
+_OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
 MOST_DOUBLINGS = 60  # anybody may have written how many attempts there were
 WAIT = 0.2  # seconds between looks at whether the listener was told to stop
 
@@ -45,23 +46,21 @@ class Requeue:
         """The topics on which refused notifications come back."""
         return list(self._homes.values())
 
-    def again(self, delivery: Delivery, *, growing: bool = False) -> Record:
-        """Make the record that brings a refused delivery back, each time twice as late if ``growing``."""
-        before = attempts(delivery.record)
-        delay = (
-            min(self._delay * 2.0 ** min(before, MOST_DOUBLINGS), self._longest) if growing else self._delay
-        )
-        due = f"{time.time() + delay:.6f}".encode()
-        attempt = b"%d" % (before + 1)
+    def again(self, delivery: Delivery, *, failed: bool = False) -> Record:
+        """Make the record that brings a refused delivery back; after failures each time twice as late."""
+        before = failures(delivery.record)
+        due = f"{time.time() + self.delay(before if failed else 0):.6f}".encode()
+        attempt = b"%d" % (attempts(delivery.record) + 1)
         # What was requeued before stays on its topic.
         topic = self._homes.get(delivery.record.topic, delivery.record.topic)
-        return _moved(delivery, topic, ((ATTEMPT, attempt), (DUE, due)))
+        added = ((ATTEMPT, attempt), (FAILURES, b"%d" % (before + failed)), (DUE, due))
+        return _moved(delivery, topic, added)
 
-    def delay(self, before: int, *, growing: bool) -> float:
-        """Say how long to wait after ``before`` earlier attempts and one more."""
-        if not growing:
+    def delay(self, doublings: int) -> float:
+        """Say how long one waits before it is tried again."""
+        if not doublings:
             return self._delay
-        return float(min(self._delay * 2.0 ** min(before, MOST_DOUBLINGS), self._longest))
+        return float(min(self._delay * 2.0 ** min(doublings, MOST_DOUBLINGS), self._longest))
 
     def aside(self, delivery: Delivery, reason: str, tried: int = 0) -> Record:
         """Make the record that sets a delivery aside for good, after it was tried that often."""
@@ -139,6 +138,11 @@ def _settled(waiter: Waiter, stopping: threading.Event) -> bool:
 def attempts(record: Record) -> int:
     """Count how often a record was requeued."""
     return int(_number(record, ATTEMPT))
+
+
+def failures(record: Record) -> int:
+    """Count how often an endpoint raised over a record."""
+    return int(_number(record, FAILURES))
 
 
 def reason(record: Record) -> str:

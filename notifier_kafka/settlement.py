@@ -53,7 +53,7 @@ class Settlement:
         self._terms = terms
         self._now: tuple[Sequence[Delivery], Sequence[Found]] | None = None
         self._at: Delivery | None = None
-        self._tried = 1  # how often in place
+        self._failed = self._again = 0  # how often one was tried in place
 
     def settle(
         self, deliveries: Sequence[Delivery], returns: requeue.Requeue, stopping: threading.Event
@@ -155,14 +155,15 @@ class Settlement:
         self, one: Notification, verdict: Verdict, returns: requeue.Requeue, stopping: threading.Event
     ) -> Verdict:
         """Try again in place, for as long as another would have it come back."""
-        self._tried = 1
+        self._failed = self._again = 0
         while verdict.error is not None or (verdict is REQUEUE and self._terms.allow_requeue):
-            if verdict.error is not None and self._tried >= self._terms.max_attempts:
+            if verdict.error is not None and self._failed + 1 >= self._terms.max_attempts:
                 break
             self._accounts.add("requeued")
-            if stopping.wait(returns.delay(self._tried - 1, growing=verdict.error is not None)):
+            if stopping.wait(returns.delay(self._failed if verdict.error else 0)):
                 return UNFINISHED
-            self._tried += 1
+            self._failed += verdict.error is not None
+            self._again += 1
             verdict = self._dispatcher.handle(one)
         return verdict
 
@@ -213,13 +214,14 @@ class Settlement:
             # As in oslo.messaging: who did not ask for requeueing has it acknowledged.
             self._accounts.add("refused")
             return None
-        attempt = requeue.attempts(delivery.record) + (self._tried if self.in_place else 1)
-        if verdict.error is not None and attempt >= self._terms.max_attempts:
+        failure = requeue.failures(delivery.record) + self._failed + 1
+        if verdict.error is not None and failure >= self._terms.max_attempts:
             self._accounts.add("dead_lettered")
+            attempt = requeue.attempts(delivery.record) + self._again + 1
             reason = f"endpoint raised {type(verdict.error).__name__} in attempt {attempt}"
             return returns.aside(delivery, reason, attempt)
         self._accounts.add("requeued")
-        return returns.again(delivery, growing=verdict.error is not None)
+        return returns.again(delivery, failed=verdict.error is not None)
 
 
 def _decode(delivery: Delivery) -> Notification | DecodeError:

@@ -1,6 +1,7 @@
 """When a listener commits, where it begins, what it passes over and how long a failure waits."""
 
 import functools
+import threading
 import time
 from typing import Any
 
@@ -182,6 +183,28 @@ def test_one_that_waits_long_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) 
     assert [positions.get(d.partition, 0) <= d.offset for d in waiting] == [True]
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_refusals_do_not_count_as_failures(bus: Any, quick: cfg.ConfigOpts, in_place: bool) -> None:
+    """An endpoint that waited for something may still fail as often as it may."""
+    quick.set_override("max_attempts", 2, group="listener")
+    answers = iter([NotificationResult.REQUEUE] * 4)
+
+    def answer(_payload: Any) -> Any:
+        return next(answers, None) or 1 // 0
+
+    endpoint = Recorder(answer)
+    send(bus, ["hard"])
+    each = listen(bus, endpoint, allow_requeue=True)
+    if in_place:
+        each.resume_from(lambda partition: None)
+    with each:
+        wait_for(lambda: each.stats()["dead_lettered"], "the dead letter")
+    assert len(endpoint.seen) == 6
+    (letter,) = records(bus, "pool.dead-letters")
+    assert dict(letter.record.headers)["dead-letter-reason"].endswith(b"in attempt 6")
+    assert dict(letter.record.headers)["requeue-attempt"] == b"6"
+
+
 # Where to begin
 
 
@@ -235,6 +258,29 @@ def test_a_replay_touches_no_pool(bus: Any) -> None:
     assert endpoint.seen[11:] == [8, 9]
     assert bus.driver.admin().list_groups() == []
     assert bus.driver.admin().list_topics() == [ONLY.topic]
+
+
+def test_a_replay_to_coroutines_leaves_no_thread(bus: Any) -> None:
+    threads: set[threading.Thread] = set()
+
+    class Async:
+        async def info(self, *_message: Any) -> None:
+            threads.add(threading.current_thread())
+
+    send(bus, range(3))
+    assert listen(bus, Async()).replay()["handled"] == 3
+    assert [thread.is_alive() for thread in threads] == [False]
+
+
+def test_a_place_on_topics_that_are_not_there_is_no_error(quick: cfg.ConfigOpts) -> None:
+    elsewhere = transport.get_notification_transport(quick)
+    endpoint = Recorder()
+    each = listen(elsewhere, endpoint)
+    each.start_from("earliest")
+    with each:
+        send(elsewhere, ["first"])
+        wait_for(lambda: endpoint.seen, "the first")
+    elsewhere.cleanup()
 
 
 # Positions

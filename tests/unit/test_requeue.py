@@ -37,6 +37,7 @@ def test_a_record_that_comes_back_keeps_itself_and_says_where_it_was(
         "origin-partition": b"3",
         "origin-offset": b"42",
         "requeue-attempt": b"1",
+        "requeue-failures": b"0",
     }
 
 
@@ -76,15 +77,15 @@ def test_headers_that_anybody_wrote_are_harmless(notifier_transport: Notificatio
         assert requeue.attempts(record) == 0
 
 
-@pytest.mark.parametrize(("attempts", "delay"), [(0, 2.0), (1, 4.0), (2, 8.0), (3, 9.0), (10**30, 9.0)])
+@pytest.mark.parametrize(("failures", "delay"), [(0, 2.0), (1, 4.0), (2, 8.0), (3, 9.0), (10**30, 9.0)])
 def test_the_wait_doubles_with_each_failure_up_to_a_bound(
-    notifier_transport: NotificationTransport, attempts: int, delay: float
+    notifier_transport: NotificationTransport, failures: int, delay: float
 ) -> None:
     made = requeue.Requeue(notifier_transport.driver, "workers", ["t"], 2.0, 9.0)
-    tried = as_delivery(Record("t", b"", None, (("requeue-attempt", b"%d" % attempts),)))
-    for growing, expected in ((True, delay), (False, 2.0)):
+    tried = as_delivery(Record("t", b"", None, (("requeue-failures", b"%d" % failures),)))
+    for failed, expected in ((True, delay), (False, 2.0)):
         before = time.time()
-        record = made.again(tried, growing=growing)
+        record = made.again(tried, failed=failed)
         due = float(dict(record.headers)["requeue-due"])
         assert before + expected - 1e-5 <= due <= time.time() + expected + 1e-5
         assert not made.is_due(as_delivery(record))

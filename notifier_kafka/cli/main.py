@@ -22,7 +22,12 @@ from cliff.command import Command
 
 from notifier_kafka.cli import text
 from notifier_kafka.cli.exits import Exit, UsageError, code
-from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DriverLoadFailure,
+    MessagingException,
+    TransportUnavailable,
+)
 from notifier_kafka.version import __version__
 
 if TYPE_CHECKING:
@@ -58,6 +63,7 @@ class App(app.App):
     def __init__(self) -> None:
         super().__init__(DESCRIPTION, __version__, Commands(NAMESPACE))
         self.options = argparse.Namespace()
+        self.conf: cfg.ConfigOpts | None = None
 
     def build_option_parser(
         self,
@@ -158,19 +164,42 @@ class App(app.App):
             conf(files, project=PROG, prog=PROG)
         except cfg.Error as error:
             raise ConfigurationError(config_files.describe(error)) from None
+        self.conf = conf
         return conf
 
     @contextlib.contextmanager
     def transport(self, url: str | None = None) -> "Iterator[NotificationTransport]":
-        """Lend the transport of the command line, else ``url``, else that of the configuration."""
+        """Lend the transport of the command line, else ``url``, else that of the configuration.
+
+        Raises ``TransportUnavailable`` when it cannot be reached. What comes later waits for
+        a log that is away, as a program's calls do, and a person at a terminal must not.
+        """
         from notifier_kafka import transport
 
         chosen = self.options.transport_url or url
         lent = transport.get_notification_transport(self.configuration(), chosen)
         try:
+            lent.driver.admin().list_topics()
             yield lent
+        except TransportUnavailable as error:
+            error.args = (f"{error} ({self._blamed(chosen)}; '{PROG} doctor' looks further)",)
+            raise
         finally:
             lent.cleanup()
+
+    def _blamed(self, url: str | None) -> str:
+        from notifier_kafka import options
+
+        assert self.conf is not None  # noqa: S101 - for mypy; the transport was made of it
+        return "the transport URL given" if url else options.origin(self.conf, "transport_url")
+
+    def explain(self, error: BaseException) -> str:
+        """Say in one line what an error is, with the lines of the files that it names."""
+        if isinstance(error, MessagingException) and self.conf is not None:
+            from notifier_kafka.cli import lines
+
+            return lines.locate(self.conf, str(error))
+        return str(error)
 
 
 class _Formatter(logging.Formatter):
@@ -212,25 +241,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = program.run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort of the program
-        return _report(error, debug=bool(program and getattr(program.options, "debug", False)))
+        return _report(error, program)
     return result
 
 
-def _report(error: BaseException, *, debug: bool) -> int:
+def _report(error: BaseException, program: App | None) -> int:
     found = code(error)
     _settle(sys.stdout)
     with contextlib.suppress(OSError):
-        if debug:
+        if program and getattr(program.options, "debug", False):
             traceback.print_exception(error)
         if found not in (Exit.INTERRUPTED, Exit.BROKEN_PIPE):
-            text.note(_explain(error, found))
+            text.note(_explain(error, found, program))
     _settle(sys.stderr)
     return found
 
 
-def _explain(error: BaseException, found: Exit) -> str:
+def _explain(error: BaseException, found: Exit, program: App | None) -> str:
     if found != Exit.INTERNAL or isinstance(error, OSError):
-        return str(error)
+        return program.explain(error) if program else str(error)
     return f"{type(error).__name__}: {error}; --debug shows where it comes from"
 
 

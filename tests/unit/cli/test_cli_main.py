@@ -150,3 +150,33 @@ def test_a_log_message_cannot_steer_the_terminal(run: Run, capsys: pytest.Captur
     assert "clear\\x1b[2J \\u202eover" in shown
     assert shown.startswith("20")
     assert "Z WARNING elsewhere: " in shown
+
+
+@pytest.mark.parametrize("argv", [("send", "1"), ("listen",)])
+def test_a_broker_that_is_away_is_one_line_with_the_place_of_its_address(
+    run: Run, tmp_path: pathlib.Path, argv: tuple[str, ...]
+) -> None:
+    path = tmp_path / "app.conf"
+    path.write_text("[DEFAULT]\n# where\ntransport_url = kafka://127.0.0.1:1/?client=kafka-python\n")
+    code, out, err = run("--config-file", str(path), *argv)
+    assert (code, out) == (3, "")
+    assert err.count("\n") == 1
+    assert "127.0.0.1:1" in err
+    assert f"({path}, line 3, [DEFAULT] transport_url; 'notifier-kafka doctor' looks further)" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[listener]\n\nworkers = some\n", "line 3, [listener] workers: 'some' is not a whole number"),
+        ("[listener]\nworkrs = 2\n", "line 2, [listener]: unknown option 'workrs': did you mean workers?"),
+        ("[notifications]\nkey = x\n", "line 2, [notifications] key: "),
+    ],
+)
+def test_an_error_of_a_file_names_the_line(run: Run, tmp_path: pathlib.Path, text: str, said: str) -> None:
+    path = tmp_path / "app.conf"
+    path.write_text(text)
+    argv = ("send", "1") if "key" in text else ("listen", "--pool", "p")
+    code, _, err = run("--config-file", str(path), "--transport-url", "sqlite://", *argv)
+    assert code == 5
+    assert f"{path}, {said}" in err

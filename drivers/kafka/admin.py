@@ -72,7 +72,11 @@ class KafkaAdmin:
         admin = self._known(name)
         parts = admin.partitions(name)
         details = {f"partition {one.partition.number}": _placement(one) for one in parts}
-        return TopicDescription(name, tuple(reading.spans(admin, [name])), details | admin.settings(name))
+        try:
+            details |= admin.settings(name)
+        except AccessDenied:
+            details["settings"] = "not shown: the user lacks the ACL DescribeConfigs on the topic"
+        return TopicDescription(name, tuple(reading.spans(admin, [name])), details)
 
     def delete_topic(self, name: str) -> None:
         self._known(name).delete(name)

@@ -21,7 +21,7 @@ from notifier_kafka.driver import (
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 from notifier_kafka.url import TransportURL
 
-from . import naming, options, partitioning, properties, reading
+from . import naming, options, partitioning, properties, reach, reading
 from .admin import KafkaAdmin
 from .clients import client, loading
 from .publisher import TopicGate, abandon
@@ -54,7 +54,9 @@ class KafkaDriver(Driver):
 
     @functools.cached_property
     def _client(self) -> client.Client:
-        return loading.load(self._settings.client)(properties.common(self.url, self._settings))
+        given = properties.common(self.url, self._settings)
+        reach.check_files(given)
+        return loading.load(self._settings.client)(given)
 
     @functools.cached_property
     def _topics(self) -> partitioning.Topics:

@@ -28,6 +28,10 @@ class TopicGone(DeliveryFailed):
     """A record came when its topic was no longer there. It may be made again."""
 
 
+class Undecided(TransportUnavailable):
+    """The brokers were told to commit a transaction and did not say that they have."""
+
+
 class PositionGone(LogUnusable):
     """The offset asked for is no longer, or not yet, on the log."""
 
@@ -54,6 +58,9 @@ _MEANINGS: dict[Meaning, tuple[int, ...]] = {
     LogUnusable: (-1, 57),
 }
 
+LOGIN_REFUSED = 58
+MECHANISM_REFUSED = 33
+
 BROKER: dict[int, Meaning] = {code: meaning for meaning, codes in _MEANINGS.items() for code in codes}
 
 _ADVICE: dict[int, str] = {
@@ -66,7 +73,7 @@ _ADVICE: dict[int, str] = {
     31: "the user lacks an ACL on the cluster",
     38: "there are fewer brokers than replicas asked for: lower [drivers_kafka] topic_replication",
     53: "the user lacks the ACL Write on the transactional id",
-    58: "the brokers refuse the login: check user, password and [drivers_kafka] sasl_mechanism",
+    LOGIN_REFUSED: "the login is refused: check user, password and [drivers_kafka] sasl_mechanism",
     82: "another process joined with the same [drivers_kafka] group_instance_id",
 }
 
@@ -76,9 +83,16 @@ def broker_error(code: int, what: str, detail: str = "") -> MessagingException:
 
     A code that is newer than this table is no reason to try for ever.
     """
+    if code in (LOGIN_REFUSED, MECHANISM_REFUSED):
+        return refused_login()
     advice = _ADVICE.get(code)
     text = " ".join(str(detail).split()) or f"error {code}"
     return BROKER.get(code, LogUnusable)(f"{what}: {text}" + (f" ({advice})" if advice else ""))
+
+
+def refused_login() -> AccessDenied:
+    """Make the error for a login that is refused, which each library words in its own way."""
+    return AccessDenied(f"no broker lets us in: {_ADVICE[LOGIN_REFUSED]}")
 
 
 def for_record(error: MessagingException) -> MessagingException:

@@ -1,58 +1,99 @@
-"""Says why brokers cannot be reached.
+"""Says why brokers cannot be reached, in the same words whatever the client library.
 
-The client libraries tell it late or in their logs only: kafka-python's error after five
-seconds is that it timed out. So we try by ourselves, once, what a connection is made of.
+The libraries tell it late, in their logs only, or in words of their own: kafka-python's error
+after five seconds is that it timed out, and librdkafka's for a wrong host name that an
+authority may be missing. So we try by ourselves, once, what a connection is made of.
 """
 
+import contextlib
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from notifier_kafka.errors import ConfigurationError
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 
-from .properties import spell
+from .properties import addresses, spell
 
 PATIENCE = 1.0  # seconds for each step with each broker; it follows a timeout already
+ALERT = 0.3  # seconds until a broker that dislikes our certificate has said so
+MUTE = "it accepts connections and does not answer: hung, or of another security_protocol"
 
 
-def why_not(servers: list[tuple[str, int]], properties: Mapping[str, str]) -> str:
-    """Name each address with what is wrong there, in one line."""
-    return "; ".join(f"{spell(*address)}: {_why_not(*address, properties)}" for address in servers)
+def unreached(given: Mapping[str, str]) -> TransportUnavailable:
+    """Make the error that names each address with what is wrong there. Blocks for seconds."""
+    found = "; ".join(f"{spell(*at)}: {_why_not(*at, given)}" for at in addresses(given))
+    return TransportUnavailable(f"no broker is reached: {found}")
 
 
-def _why_not(host: str, port: int, properties: Mapping[str, str]) -> str:
+def check_files(given: Mapping[str, str]) -> None:
+    """Raise ``ConfigurationError`` for a file of TLS that is not there or not what it should be."""
+    if _encrypted(given):
+        context(given)
+
+
+def _why_not(host: str, port: int, given: Mapping[str, str]) -> str:
     try:
         with socket.create_connection((host, port), PATIENCE) as connection:
-            if properties.get("security.protocol", "").endswith("SSL"):
-                with context(properties).wrap_socket(connection, server_hostname=host):
-                    pass
+            return _refusal(connection, host, given) if _encrypted(given) else _silence(connection, given)
     except socket.gaierror:
         return "no such host name"
-    except ssl.SSLCertVerificationError as error:
-        return f"TLS: its certificate is refused: {error.verify_message}"
-    except ssl.SSLError as error:
-        return f"TLS: {error.reason or error}: is security_protocol right for this port?"
     except TimeoutError:
         return "no answer to a connection"
     except OSError as error:
         return (error.strerror or str(error)).lower()
-    return "it accepts connections and does not answer: hung, or of another security_protocol"
 
 
-def context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """Make the TLS context that the properties describe; also tells a wrong file before use."""
+def _refusal(connection: socket.socket, host: str, given: Mapping[str, str]) -> str:
     try:
-        made = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
-        made.check_hostname = properties.get("ssl.endpoint.identification.algorithm") != "none"
-        certificate = properties.get("ssl.certificate.location")
-        if certificate:
-            made.load_cert_chain(
-                certificate, properties.get("ssl.key.location"), properties.get("ssl.key.password", "")
-            )
-    except OSError as error:
-        names = [
-            value for name, value in properties.items() if name.startswith("ssl.") and "location" in name
-        ]
-        # ssl.SSLError is an OSError as well; neither says which of the files it is.
-        raise ConfigurationError(f"TLS files {', '.join(names)}: {error.strerror or error}") from None
+        with context(given).wrap_socket(connection, server_hostname=host) as encrypted:
+            encrypted.settimeout(ALERT)
+            encrypted.recv(1)
+    except ssl.SSLCertVerificationError as error:
+        return f"TLS: its certificate is refused: {error.verify_message}"
+    except TimeoutError:
+        return MUTE
+    except (ssl.SSLError, ConnectionError) as error:
+        reason = getattr(error, "reason", None) or error.strerror
+        if "CERTIFICATE" in str(reason):
+            return f"TLS: it refuses our certificate, or the lack of one: {reason}"
+        return f"TLS: {reason}: is security_protocol right for this port?"
+    return MUTE
+
+
+def _silence(connection: socket.socket, given: Mapping[str, str]) -> str:
+    """Look whether a broker that has nothing to say to plain text would have to TLS."""
+    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anybody.check_hostname = False
+    anybody.verify_mode = ssl.CERT_NONE
+    with contextlib.suppress(OSError), anybody.wrap_socket(connection):
+        protocol = given.get("security.protocol", "PLAINTEXT")
+        return f"it wants TLS, and [drivers_kafka] security_protocol is {protocol}"
+    return MUTE
+
+
+def _encrypted(given: Mapping[str, str]) -> bool:
+    return given.get("security.protocol", "").endswith("SSL")
+
+
+def context(given: Mapping[str, str]) -> ssl.SSLContext:
+    """Make the TLS context that the properties describe."""
+    authority, certificate = given.get("ssl.ca.location"), given.get("ssl.certificate.location")
+    with _named("ssl_cafile", authority):
+        made = ssl.create_default_context(cafile=authority)
+    made.check_hostname = given.get("ssl.endpoint.identification.algorithm") != "none"
+    if certificate:
+        key = given.get("ssl.key.location")
+        with _named("ssl_client_cert_file and ssl_client_key_file", f"{certificate}, {key}"):
+            made.load_cert_chain(certificate, key, given.get("ssl.key.password", ""))
     return made
+
+
+@contextlib.contextmanager
+def _named(option: str, path: str | None) -> Iterator[None]:
+    """Say which file it is, which neither kind of error does."""
+    try:
+        yield
+    except OSError as error:  # ssl.SSLError is one as well
+        reason = getattr(error, "reason", None)
+        said = reason.replace("_", " ").lower() if reason else error.strerror
+        raise ConfigurationError(f"[drivers_kafka] {option} = {path}: {said}") from None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from notifier_kafka.driver import Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
-from . import naming
+from . import errors, naming
 from .clients import client
 from .partitioning import Topics
 
@@ -97,6 +97,11 @@ class KafkaTransaction:
             receipts = self._transactors.publish(placed, timeout)
         except DeliveryFailed:
             raise
+        except errors.Undecided as error:
+            raise DeliveryFailed(
+                f"transaction: no answer to the commit within {timeout:g} s ({error}): all of it may be "
+                "visible or become so, or nothing; read the topics before sending it again"
+            ) from error
         except MessagingException as error:
             raise DeliveryFailed(f"transaction aborted: {error}") from error
         self._await_sight(receipts)

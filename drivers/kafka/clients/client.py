@@ -123,7 +123,11 @@ class Transactor(Protocol):
     """Publishes all or nothing. Never used by two threads at once, and no more after an error."""
 
     def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
-        """Publish in one transaction. Blocks. What it raises comes after the transaction was aborted."""
+        """Publish in one transaction. Blocks.
+
+        Raises ``Undecided`` when the commit was not answered; what else it raises comes after
+        the transaction was aborted.
+        """
 
     def close(self) -> None: ...
 

@@ -26,7 +26,6 @@ UNPLACED = -1  # librdkafka chooses
 GRACE = 2.0  # seconds that close gives what is on the wire
 FOREVER = {"delivery.timeout.ms": "0"}
 GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
-TIMEOUT_MS = str(round(properties.REQUEST_TIMEOUT * 1000))
 PUBLISHING: dict[str, Any] = {
     # As Java and kafka-python do: a key has its partition whoever publishes.
     "partitioner": "murmur2_random",
@@ -76,14 +75,14 @@ class Confluent:
         return Reader(self._common | _spelled(given), partition, offset)
 
     def admin(self) -> Admin:
-        return Admin(self._common | {"socket.timeout.ms": TIMEOUT_MS})
+        return Admin(self._common | {"socket.timeout.ms": round(properties.REQUEST_TIMEOUT * 1000)})
 
 
 class Publisher:
     """librdkafka takes records without blocking; a thread serves its reports."""
 
     def __init__(self, config: dict[str, Any], on_failure: OnFailure, restore: client.Restore) -> None:
-        self._link = Link()
+        self._link = Link(config)
         self._closed = False
         self._restore = restore
         self._gone: set[str] = set()
@@ -141,7 +140,9 @@ class Publisher:
             down = self._link.down
             if (down is not None) != told:
                 told = not told
-                LOG.warning("Publishing waits: %s" if told else "Publishing goes on%s", down or "")
+                LOG.warning(
+                    "Publishing waits: %s" if told else "Publishing goes on%s", self._link.reason() or ""
+                )
 
     def _renew(self) -> None:
         """Take a new producer: an idempotent one that lost its thread has failed all, and will."""

@@ -8,6 +8,7 @@ from confluent_kafka import (
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
+    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
@@ -17,10 +18,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, New
 from notifier_kafka.driver import Partition, Positions
 from notifier_kafka.errors import ConfigurationError
 
-from .. import properties
+from .. import properties, reach
 from .client import EARLIEST, LATEST, Replicas
 from .confluent_link import Link, made, translate
 
+UNHEARD = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - their public names
 TIMEOUT = properties.REQUEST_TIMEOUT
 _DEFAULT_SOURCES = {ConfigSource.DEFAULT_CONFIG.value, ConfigSource.STATIC_BROKER_CONFIG.value}
 
@@ -29,7 +31,7 @@ class Admin:
     """Every call returns when its futures are done, bounded by the request timeout."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._link = Link()
+        self._link = Link(config)
         self._config = dict(config)
         self._client = made(AdminClient, config, self._link)
         self._isolation = IsolationLevel.READ_COMMITTED
@@ -136,7 +138,10 @@ class Admin:
         except KafkaException as error:
             raised = translate(error.args[0], what)
             self._client.poll(0)  # serves error_cb, which tells why
-            raise (self._link.down or raised if raised.retriable else raised) from None
+            if raised.retriable:
+                unheard = error.args[0].code() in UNHEARD
+                raised = self._link.reason() or (reach.unreached(self._config) if unheard else raised)
+            raise raised from None
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"{what}: {error}") from None
 

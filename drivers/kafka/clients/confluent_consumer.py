@@ -31,7 +31,7 @@ class Consumer:
         self.owned: set[Partition] = set()
         self._place = place
         self._incremental = config.get("group.protocol") == "consumer"
-        self._link = Link()
+        self._link = Link(config)
         self._held = False
         self._consumer = made(confluent_kafka.Consumer, config, self._link)
         self._consumer.subscribe(list(topics), on_assign=self._gain, on_revoke=self._lose, on_lost=self._lose)
@@ -88,7 +88,7 @@ class Reader:
     """Reads one partition."""
 
     def __init__(self, config: dict[str, Any], partition: Partition, offset: int) -> None:
-        self._link = Link()
+        self._link = Link(config)
         # librdkafka asks for a group although none is joined.
         own = {"group.id": "notifier-kafka-reader", "enable.auto.commit": False, "enable.partition.eof": True}
         self._consumer = made(confluent_kafka.Consumer, config | own, self._link)
@@ -129,9 +129,9 @@ def _consume(consumer: Any, limit: int, timeout: float, link: Link) -> tuple[lis
             link.down = translate(error, f"topic {message.topic()}" if message.topic() else "poll")
     if deliveries:
         link.down = None
-    elif link.down is not None:
-        error, link.down = link.down, None
-        raise error
+    elif (reason := link.reason()) is not None:
+        link.down = None
+        raise reason
     return deliveries, end
 
 

@@ -22,7 +22,7 @@ from notifier_kafka.errors import (
     TransportUnavailable,
 )
 
-from .. import errors
+from .. import errors, reach
 
 LOG = logging.getLogger(__name__)
 
@@ -53,13 +53,15 @@ LOCAL: dict[int, errors.Meaning] = {
     if hasattr(KafkaError, name)
 }
 
-SPOKEN = frozenset((KafkaError._AUTHENTICATION, KafkaError._SSL))  # noqa: SLF001 - these are public
-"""Errors of one connection that no other connection will not have."""
+CUT_OFF = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._SSL))  # noqa: SLF001 - these are public
+UNREACHED = TransportUnavailable("no broker is reached")
 
 
 def translate(error: KafkaError, what: str) -> MessagingException:
     """Make this package's error of one of librdkafka's. ``what`` says what was asked of it."""
     code = error.code()
+    if code == KafkaError._AUTHENTICATION:  # noqa: SLF001 - its public name
+        return errors.refused_login()
     if code >= 0 or code not in LOCAL:
         return errors.broker_error(code, what, error.str())
     return LOCAL[code](f"{what}: {' '.join(error.str().split())}")
@@ -75,23 +77,23 @@ class Log:
 class Link:
     """What a librdkafka instance last said of its connections."""
 
-    def __init__(self) -> None:
-        self._detail = ""
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
         self.down: MessagingException | None = None
         self.told = 0.0
         self.fatal = False
 
     def on_error(self, error: KafkaError) -> None:
         self.told = time.monotonic()
-        if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its public name
-            self.down = self.down or TransportUnavailable(
-                f"no broker is reached: {self._detail or 'connections were closed'}"
-            )
-        else:
-            self._detail = " ".join(error.str().split())
-            self.fatal = self.fatal or error.fatal()
-            if error.code() in SPOKEN or error.fatal():
-                self.down = translate(error, "no broker is reached")
+        self.fatal = self.fatal or error.fatal()
+        if error.code() in CUT_OFF:
+            self.down = self.down or UNREACHED
+        elif error.code() == KafkaError._AUTHENTICATION or error.fatal():  # noqa: SLF001 - its public name
+            self.down = translate(error, "no broker is reached")
+
+    def reason(self) -> MessagingException | None:
+        """Return what is wrong with the connections, if anything is. May take seconds to find out."""
+        return reach.unreached(self._config) if self.down is UNREACHED else self.down
 
 
 def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link: Link) -> Any:

@@ -8,9 +8,9 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from notifier_kafka.driver import Partition, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException
+from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
 
-from .. import properties
+from .. import errors, properties
 from .client import Placed
 from .confluent_link import Link, attempt, made, translate
 
@@ -19,7 +19,7 @@ class Transactor:
     """One transactional producer."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._link = Link()
+        self._link = Link(config)
         self._producer = made(confluent_kafka.Producer, config, self._link)
         self._known = False
 
@@ -40,10 +40,13 @@ class Transactor:
                     (outcome for outcome in outcomes if isinstance(outcome, MessagingException)),
                     DeliveryFailed(f"not all of {len(records)} records were confirmed in {timeout:g} s"),
                 )
-            self._call(self._producer.commit_transaction, deadline)
         except MessagingException:
             self._abort()
             raise
+        try:
+            self._call(self._producer.commit_transaction, deadline)
+        except TransportUnavailable as error:
+            raise errors.Undecided(str(error)) from error
         return receipts
 
     def close(self) -> None:
@@ -85,7 +88,7 @@ class Transactor:
             except KafkaException as raised:
                 error = raised.args[0]
                 if not error.retriable() or time.monotonic() > deadline:
-                    raise self._link.down or translate(error, "transaction") from None
+                    raise self._link.reason() or translate(error, "transaction") from None
             else:
                 return
 

@@ -16,6 +16,7 @@ from .. import errors
 from . import client
 from .kafka_python_admin import Admin
 from .kafka_python_consumer import Consumer, Reader
+from .kafka_python_errors import translate
 from .kafka_python_link import (
     CONNECT_MS,
     GRACE,
@@ -25,7 +26,6 @@ from .kafka_python_link import (
     discard,
     quieten,
     refuse_unknown,
-    translate,
 )
 from .kafka_python_transactor import Transactor
 

@@ -14,7 +14,8 @@ from notifier_kafka.errors import ConfigurationError
 
 from .. import errors
 from .client import Properties, Replicas
-from .kafka_python_link import REQUEST_MS, attempt, connect, translate
+from .kafka_python_errors import attempt, translate
+from .kafka_python_link import REQUEST_MS, connect
 
 
 class Admin:

@@ -9,12 +9,12 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.structs import OffsetAndMetadata
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Record
-from notifier_kafka.errors import TransportUnavailable
 
-from .. import properties, reach
+from .. import reach
 from . import client
+from .kafka_python_errors import attempt
 from .kafka_python_joins import Joins
-from .kafka_python_link import REQUEST_MS, attempt, connect, connected
+from .kafka_python_link import REQUEST_MS, connect, connected
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
 CLOSE_MS = 2_000
@@ -38,8 +38,7 @@ class Line:
         gone = not connected(self._consumer)
         again, self._gone = gone and self._gone, gone
         if again:
-            where = properties.addresses(self._given)
-            raise TransportUnavailable(f"no broker is reached: {reach.why_not(where, self._given)}")
+            raise reach.unreached(self._given)
 
 
 class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]

@@ -1,7 +1,4 @@
-"""What kafka-python says and is told: properties, connections, errors.
-
-Errors of brokers, which both clients number alike, are in ``drivers.kafka.errors``.
-"""
+"""How kafka-python is told of properties and connects."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -15,44 +12,15 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.serializer import Serializer
 
-from notifier_kafka.errors import (
-    CommitRefused,
-    ConfigurationError,
-    DeliveryFailed,
-    LogUnusable,
-    MessagingException,
-    TransportUnavailable,
-)
+from notifier_kafka.errors import ConfigurationError
 
-from .. import errors, properties, reach
+from .. import properties, reach
+from .kafka_python_errors import translate
 
 NOTHING = object()
 GRACE = 2.0  # seconds that closing gives what is on the wire
 CONNECT_MS = 4_000  # less than the five seconds that a call may cost: then the reason is looked for
 REQUEST_MS = round(properties.REQUEST_TIMEOUT * 1000)
-
-LOCAL: dict[type[Exception], errors.Meaning] = {
-    kafka_errors.RetriableError: TransportUnavailable,
-    kafka_errors.UnknownBrokerIdError: TransportUnavailable,
-    kafka_errors.KafkaProtocolError: TransportUnavailable,
-    kafka_errors.CommitFailedError: CommitRefused,
-    kafka_errors.IllegalArgumentError: ConfigurationError,
-    kafka_errors.KafkaConfigurationError: ConfigurationError,
-    kafka_errors.UnrecognizedBrokerVersion: ConfigurationError,
-    kafka_errors.UnsupportedCodecError: ConfigurationError,
-    kafka_errors.NoOffsetForPartitionError: errors.PositionGone,
-    kafka_errors.LogTruncationError: errors.PositionGone,
-    kafka_errors.TransactionAbortedError: DeliveryFailed,
-    kafka_errors.QuotaViolationError: TransportUnavailable,
-    kafka_errors.IllegalStateError: LogUnusable,
-    kafka_errors.BrokerResponseError: LogUnusable,
-    kafka_errors.KafkaError: LogUnusable,
-    # Its event loop says these two of itself once it was closed under a call.
-    RuntimeError: TransportUnavailable,
-    OSError: TransportUnavailable,
-    TypeError: ConfigurationError,
-    ValueError: ConfigurationError,
-}
 
 _SPELLED = {
     "sasl.password": "sasl_plain_password",
@@ -123,25 +91,6 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]
             self.refusal = error
 
 
-def translate(error: BaseException, what: str) -> MessagingException:
-    """Make this package's error of one of kafka-python's. ``what`` says what was asked of it."""
-    code = getattr(error, "errno", None)
-    if isinstance(error, kafka_errors.BrokerResponseError) and isinstance(code, int):
-        # Its text repeats the whole request; the description is the sentence in it.
-        return errors.broker_error(code, what, getattr(error, "description", ""))
-    meaning = next((LOCAL[kind] for kind in type(error).__mro__ if kind in LOCAL), LogUnusable)
-    text = " ".join(str(error).split()) or type(error).__name__
-    return meaning(f"{what}: {text}")
-
-
-def attempt(what: str, call: Callable[[], Any]) -> Any:
-    """Call into the library; let out only this package's errors."""
-    try:
-        return call()
-    except (kafka_errors.KafkaError, RuntimeError, OSError, TypeError, ValueError) as error:
-        raise translate(error, what) from None
-
-
 def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> Any:
     """Make a producer, consumer or admin client. Blocks; says why when it fails."""
     made: list[Any] = []
@@ -171,8 +120,7 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
         if refusal is not None:
             raise translate(refusal, "no broker lets us in") from None
         if isinstance(error, kafka_errors.KafkaTimeoutError):
-            where = properties.addresses(given)
-            raise TransportUnavailable(f"no broker is reached: {reach.why_not(where, given)}") from None
+            raise reach.unreached(given) from None
         raise translate(error, "no broker is reached") from None
 
 

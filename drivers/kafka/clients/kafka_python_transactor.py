@@ -12,9 +12,10 @@ from kafka import errors as kafka_errors
 from notifier_kafka.driver import Partition, Receipt, Record
 from notifier_kafka.errors import MessagingException, TransportUnavailable
 
-from .. import properties
+from .. import errors, properties
 from .client import Placed
-from .kafka_python_link import CONNECT_MS, NOTHING, Tombstones, attempt, connect, discard, translate
+from .kafka_python_errors import attempt, translate
+from .kafka_python_link import CONNECT_MS, NOTHING, Tombstones, connect, discard
 
 
 class Transactor:
@@ -35,10 +36,13 @@ class Transactor:
         try:
             sent = [self._send(record) for record in records]
             receipts = [_receipt(future, deadline) for future in sent]
-            _within(deadline, self._producer.commit_transaction)
         except MessagingException:
             self._abort()
             raise
+        try:
+            _within(deadline, self._producer.commit_transaction)
+        except TransportUnavailable as error:
+            raise errors.Undecided(str(error)) from error
         return receipts
 
     def close(self) -> None:

@@ -33,11 +33,11 @@ def confluent_link() -> Any:
 
 
 @pytest.fixture(scope="module")
-def kafka_python_link() -> Any:
+def kafka_python_errors() -> Any:
     loading.load("kafka-python")
-    from notifier_kafka_drivers.kafka.clients import kafka_python_link
+    from notifier_kafka_drivers.kafka.clients import kafka_python_errors
 
-    return kafka_python_link
+    return kafka_python_errors
 
 
 def test_every_error_that_librdkafka_knows_of_brokers_is_in_the_table() -> None:
@@ -52,7 +52,7 @@ def test_every_error_of_librdkafka_itself_is_in_its_table(confluent_link: Any) -
     assert {name for name, code in own.items() if code not in confluent_link.LOCAL} == set()
 
 
-def test_every_error_that_kafka_python_knows_of_brokers_is_in_the_table(kafka_python_link: Any) -> None:
+def test_every_error_that_kafka_python_knows_of_brokers_is_in_the_table(kafka_python_errors: Any) -> None:
     from kafka.errors import kafka_errors
 
     assert len(kafka_errors) > 120
@@ -60,7 +60,7 @@ def test_every_error_that_kafka_python_knows_of_brokers_is_in_the_table(kafka_py
 
 
 def test_every_error_of_kafka_python_itself_has_a_meaning_nearer_than_any_error(
-    kafka_python_link: Any,
+    kafka_python_errors: Any,
 ) -> None:
     from kafka import errors as theirs
 
@@ -72,7 +72,7 @@ def test_every_error_of_kafka_python_itself_has_a_meaning_nearer_than_any_error(
         kind
         for kind in own
         if kind is not theirs.KafkaError
-        and next(base for base in kind.__mro__ if base in kafka_python_link.LOCAL) is theirs.KafkaError
+        and next(base for base in kind.__mro__ if base in kafka_python_errors.LOCAL) is theirs.KafkaError
     }
     assert vague == set()
 
@@ -93,13 +93,13 @@ def test_every_error_of_kafka_python_itself_has_a_meaning_nearer_than_any_error(
     ],
 )
 def test_both_clients_give_a_broker_s_error_the_same_meaning(
-    code: int, meaning: type[MessagingException], confluent_link: Any, kafka_python_link: Any
+    code: int, meaning: type[MessagingException], confluent_link: Any, kafka_python_errors: Any
 ) -> None:
     from confluent_kafka import KafkaError
     from kafka.errors import for_code
 
     assert type(confluent_link.translate(KafkaError(code), "asked")) is meaning
-    assert type(kafka_python_link.translate(for_code(code)("told"), "asked")) is meaning
+    assert type(kafka_python_errors.translate(for_code(code)("told"), "asked")) is meaning
 
 
 def test_an_error_is_one_line_that_says_what_was_asked_and_what_to_do() -> None:

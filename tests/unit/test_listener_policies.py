@@ -353,6 +353,17 @@ def test_the_handlers_own_position_counts_behind_the_groups(bus: Any) -> None:
     assert [payload for payload, _ in endpoint.seen] == [4, 5, 6, 7, 8, 9, "more"]
 
 
+def test_a_position_whose_records_are_gone_goes_on_with_the_first_there_is(bus: Any) -> None:
+    send(bus, range(10))
+    bus.driver.admin().purge_topic(ONLY.topic)
+    endpoint, each = positioned(bus)
+    each.resume_from({ONLY: 4}.get)
+    with each:
+        send(bus, ["after"])
+        wait_for(lambda: endpoint.seen, "what came after")
+    assert endpoint.seen == [("after", 11)]
+
+
 def test_without_a_position_of_its_own_a_handler_goes_on_from_the_groups(bus: Any) -> None:
     send(bus, range(3))
     endpoint, each = positioned(bus)

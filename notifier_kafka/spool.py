@@ -12,14 +12,12 @@ what was under way when a process was killed.
 """
 
 import contextlib
-import itertools
 import logging
 import os
 import pathlib
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -28,7 +26,7 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from notifier_kafka import spool_directory, spool_file
-from notifier_kafka.driver import Limits, OnSettled, Publisher, Receipt, Record
+from notifier_kafka.driver import Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
     ConfigurationError,
     DeliveryFailed,
@@ -38,13 +36,15 @@ from notifier_kafka.errors import (
     TransportUnavailable,
 )
 from notifier_kafka.losses import Losses
-from notifier_kafka.spool_file import Opener, SpoolFile
+from notifier_kafka.spool_file import SpoolFile
+from notifier_kafka.spool_files import Files
 from notifier_kafka.spool_forwarder import Forwarder
+from notifier_kafka.spool_pending import Pending
 
 LOG = logging.getLogger(__name__)
 
 COPY = 4_096
-LOOK = 0.01
+LOOK = 0.0025
 SAID = 10.0  # seconds between two lines about where records go
 ADOPTION = 30.0  # seconds between looks for files of processes that died
 
@@ -55,6 +55,7 @@ class Terms(NamedTuple):
     directory: pathlib.Path
     after: float
     age: float
+    most: int
     memory: Limits
 
 
@@ -68,9 +69,15 @@ def opened(
         spool_directory.named(settings.spool_dir),
         settings.spool_after,
         settings.spool_age,
+        settings.spool_bytes,
         Limits(settings.outbox_records, settings.outbox_bytes),
     )
-    made = Spool(terms, spool_file.opener(conf, settings.spool_bytes), bus, losses)
+    opener = spool_file.opener(conf, terms.most)
+
+    def make(owned: spool_directory.Owned) -> SpoolFile:
+        return SpoolFile(owned, opener(owned.path), terms.memory, losses.lose)
+
+    made = Spool(terms, make, bus, losses)
     made.prepare()
     return made
 
@@ -79,10 +86,17 @@ class Spool:
     """What the publishers of one transport share. Its thread copies, forwards and adopts."""
 
     spooling: bool
+    _thread: threading.Thread | None
 
-    def __init__(self, terms: Terms, opener: Opener, bus: Callable[[], Publisher], losses: Losses) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        make: Callable[[spool_directory.Owned], SpoolFile],
+        bus: Callable[[], Publisher],
+        losses: Losses,
+    ) -> None:
         self._terms = terms
-        self._opener = opener
+        self._make = make
         self._losses = losses
         self._forwarder = Forwarder(bus, terms.age, losses, self._meanwhile)
         self._beat = min(0.25, terms.after / 4)
@@ -107,7 +121,7 @@ class Spool:
             if not self.spooling:
                 return False
             try:
-                self._own_file().keep(record)
+                self._files.own().keep(record)
             except TransportUnavailable as error:
                 self._losses.lose(record, error)
             else:
@@ -123,47 +137,26 @@ class Spool:
         self._wake.set()
         self._tell(why)
 
-    def settle(self, number: int, outcome: Receipt | MessagingException) -> None:
-        """Learn what became of a record that the bus had."""
-        if not isinstance(outcome, MessagingException):
-            self.held.pop(number, None)
-            if number in self._copied:
-                self._copied.discard(number)
-                self._done.add(number)
-            return
-        if number not in self.held or (self._ended and number in self._copied):
-            return
-        if not outcome.retriable or self._ended or len(self._failed) >= self._terms.memory.records:
-            # Before it goes: who sees that nothing is pending must have heard of it.
-            self._losses.lose(self.held[number], outcome)
-            self._done.add(number)
-            self.held.pop(number)
-            self._copied.discard(number)
-            return
-        with self._lock:
-            self._failed.add(number)
-            self._release_failed([number])
-        self.divert(str(outcome))
-
     def unsafe(self) -> int:
         """Count the records that are neither on the bus nor on the disk."""
         with self._lock:
-            file = self._current
-        return max(0, len(self.held) - len(self._copied)) + (file.unwritten(0.0) if file else 0)
+            file = self._files.current
+        return self.pending.unsafe() + (file.unwritten(0.0) if file else 0)
 
     def flush(self, timeout: float) -> int:
         """Wait until all is on the bus or on the disk; return how many records are not."""
         deadline = time.monotonic() + timeout
         while (left := self.unsafe()) and time.monotonic() < deadline:
-            time.sleep(LOOK / 4)
+            time.sleep(LOOK)
         return left
 
     def waiting(self) -> int:
         """Count the records in this process's files that are not sent. Reads the disk."""
         with self._lock:
-            files = list(self._files)
+            files = list(self._files.files)
         total = 0
         for file in files:
+            # One may go while they are counted.
             with contextlib.suppress(MessagingException):
                 total += file.waiting().records
         return total
@@ -171,18 +164,18 @@ class Spool:
     def close(self, timeout: float) -> int:
         """Send what can be sent in time, and put the rest on the disk; return what is lost."""
         deadline = time.monotonic() + timeout
-        while self._thread and (self.held or self.spooling) and time.monotonic() < deadline:
+        while self._thread and (self.pending.records or self.spooling) and time.monotonic() < deadline:
             time.sleep(LOOK)
         self._stopped.set()
         self._wake.set()
         if self._thread:
             self._thread.join()
-        if self.held:
+        if self.pending.records:
             self.divert("this process ends")
             self._copy()
-        self._ended = True
+        self.pending.end()
         left = self.flush(timeout)
-        waiting = sum(file.leave() for file in self._files)
+        waiting = sum(file.leave() for file in self._files.files)
         if waiting:
             LOG.warning(
                 "%d notifications stay in the spool %s; the next process that publishes with it, or "
@@ -194,7 +187,7 @@ class Spool:
 
     def start_afresh(self) -> None:
         """Begin anew in a child process: records, files and thread are the parent's."""
-        for file in self._files:
+        for file in self._files.files:
             file.abandon()
         self._start_empty()
 
@@ -203,29 +196,21 @@ class Spool:
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._stopped = threading.Event()
-        self._ended = False
-        self._thread: threading.Thread | None = None
-        self.numbers = itertools.count(1)
+        self._thread = None
         self.spooled = 0
-        self.held: dict[int, Record] = {}
-        """What the bus has and has not acknowledged, oldest first."""
-        self._copied: set[int] = set()
-        self._failed: set[int] = set()
-        self._done: set[int] = set()
-        self._files: deque[SpoolFile] = deque()
-        self._current: SpoolFile | None = None
+        self.pending = Pending(self._terms.memory.records, self._losses, self.divert)
+        self._files = Files(self._terms.directory, self._terms.most, self._make, self._losses)
         # Until the thread has started, which keep() sees to.
         self.spooling = True
-        self._oldest: int | None = None
-        self._since = self._looked = 0.0
+        self._looked = 0.0
         self._said = self._complained = -SAID
         self._told = False
 
     def _start(self) -> None:
         if self._thread is not None:
             return
+        self.spooling = False
         self._adopt()
-        self.spooling = bool(self._files)
         thread = threading.Thread(target=self._run, name="notifier-kafka-spool", daemon=True)
         try:
             thread.start()
@@ -237,10 +222,11 @@ class Spool:
         while not self._stopped.is_set():
             try:
                 self._meanwhile()
-                if self.spooling and not self.held and self._advance():
+                if self.spooling and not self.pending.records and self._advance():
                     continue
             except LogUnusable as error:
-                self._set_aside(error)
+                with self._lock:
+                    self._files.set_aside(error)
             except MessagingException as error:
                 self._complain(error)
             except Exception:
@@ -250,115 +236,77 @@ class Spool:
 
     def _meanwhile(self) -> bool:
         """Do what cannot wait until the bus is back; tell whether to stop."""
-        now = time.monotonic()
-        oldest = next(iter(self.held.copy()), None) if self.held else None
-        if oldest is None or oldest != self._oldest:
-            self._oldest, self._since = oldest, now
-        elif now - self._since >= self._terms.after:
+        if self.pending.stuck(self._terms.after):
             self.divert(f"the bus has acknowledged nothing for {self._terms.after:g} s")
             self._copy()
-        if self._failed:
+        elif self.pending.failed():
             self._copy()
-        if now - self._looked > ADOPTION:
-            self._adopt()
+        if time.monotonic() - self._looked > ADOPTION:
+            with self._lock:
+                self._adopt()
         return self._stopped.is_set()
 
     def _advance(self) -> bool:
         """Forward some; tell whether there may be more to do at once."""
         with self._lock:
-            file = self._files[0] if self._files else None
+            file = self._files.first()
             if file is None:
-                if not self.held:
-                    self.spooling = False
+                # What came in the meantime is the bus's, and before what comes now.
+                self.spooling = bool(self.pending.records)
+                if not self.spooling:
                     self._tell(None)
                 return False
         kept, unwritten = file.kept, file.unwritten(0.0)
-        if self._forwarder.forward(file, self._done):
-            return not self._stopped.is_set()
+        if self._forwarder.forward(file, self.pending.done):
+            return True
         if unwritten:
             file.unwritten(self._beat)
             return True
         with self._lock:
-            if self.held or file.kept != kept:
-                return not self.held
-            self._files.popleft()
-            if file is self._current:
-                self._current = None
-                self._done.clear()
+            if self.pending.records or file.kept != kept:
+                return True
+            if file is self._files.current:
+                self.pending.done.clear()
+            self._files.take_out(file)
         file.remove()
         return True
 
-    def _set_aside(self, error: LogUnusable) -> None:
-        with self._lock:
-            file = self._files.popleft()
-            if file is self._current:
-                self._current = None
-        LOG.error("A spool file is set aside, with what may be in it: %s", error)
-        file.set_aside()
+    def _copy(self) -> None:
+        """Put what the bus's client has on the disk too."""
+        wanted = self.pending.uncopied()
+        for start in range(0, len(wanted), COPY):
+            records = wanted[start : start + COPY]
+            try:
+                with self._lock:
+                    file = self._files.own()
+                file.put_before(records)
+            except MessagingException as error:
+                self._complain(error)
+                return
+            with self._lock:
+                self.spooled += len(records)
+            self.pending.note_copies([number for number, _ in records])
+
+    def _adopt(self) -> None:
+        self._looked = time.monotonic()
+        if count := self._files.adopt():
+            self.spooling = True
+            LOG.info("What %d processes left in the spool %s is sent first", count, self._terms.directory)
+
+    def _tell(self, why: str | None) -> None:
+        """Log where records go from now on, and not each time when that changes often."""
+        told, self._told = self._told, False
+        if why is None and told:
+            LOG.warning("Notifications go to the bus again")
+        elif why is not None and time.monotonic() - self._said > SAID:
+            self._said = time.monotonic()
+            self._told = True
+            LOG.warning("Notifications go to the spool %s: %s", self._terms.directory, why)
 
     def _complain(self, error: MessagingException) -> None:
         if time.monotonic() - self._complained > SAID:
             self._complained = time.monotonic()
             LOG.warning("The spool: %s", error)
-
-    def _copy(self) -> None:
-        """Put what the bus's client has on the disk too."""
-        wanted = [entry for entry in self.held.copy().items() if entry[0] not in self._copied]
-        for start in range(0, len(wanted), COPY):
-            records = wanted[start : start + COPY]
-            try:
-                with self._lock:
-                    file = self._own_file()
-                file.put_before(records)
-            except MessagingException as error:
-                self._complain(error)
-                return
-            numbers = [number for number, _ in records]
-            with self._lock:
-                self.spooled += len(numbers)
-                self._copied.update(numbers)
-                # Acknowledged meanwhile.
-                gone = [number for number in numbers if number not in self.held]
-                self._copied.difference_update(gone)
-                self._done.update(gone)
-                self._release_failed(numbers)
-
-    def _release_failed(self, numbers: list[int]) -> None:
-        for number in self._failed.intersection(numbers) & self._copied:
-            self._failed.discard(number)
-            self._copied.discard(number)
-            self.held.pop(number, None)
-
-    def _own_file(self) -> SpoolFile:
-        if self._current is None:
-            self._current = self._opened(spool_directory.create(self._terms.directory))
-            self._files.append(self._current)
-        return self._current
-
-    def _adopt(self) -> None:
-        self._looked = time.monotonic()
-        found = [self._opened(held) for held in spool_directory.adopt(self._terms.directory)]
-        if found:
-            with self._lock:
-                self._files.extend(found)
-                self.spooling = True
-            LOG.info(
-                "What %d processes left in the spool %s is sent first", len(found), self._terms.directory
-            )
-
-    def _opened(self, held: spool_directory.Held) -> SpoolFile:
-        return SpoolFile(held, self._opener(held.path), self._terms.memory, self._losses.lose)
-
-    def _tell(self, why: str | None) -> None:
-        """Log where records go from now on, and not each time when that changes often."""
-        if why is None and self._told:
-            LOG.warning("Notifications go to the bus again")
-        elif why is not None and time.monotonic() - self._said > SAID:
-            self._said = time.monotonic()
-            LOG.warning("Notifications go to the spool %s: %s", self._terms.directory, why)
-            self._told = True
-            return
-        self._told = False
 
 
 class SpooledPublisher:
@@ -380,16 +328,16 @@ class SpooledPublisher:
         spool = self._spool
         if spool.spooling and spool.keep(record):
             return
-        number = next(spool.numbers)
-        spool.held[number] = record
+        pending = spool.pending
+        number = pending.hold(record)
         try:
-            self._bus.offer(record, partial(spool.settle, number))
+            self._bus.offer(record, partial(pending.settle, number))
         except OutboxFull as error:
-            spool.held.pop(number, None)
+            pending.drop(number)
             spool.divert(str(error))
             self.offer(record)
         except BaseException:
-            spool.held.pop(number, None)
+            pending.drop(number)
             raise
 
     def flush(self, timeout: float) -> int:

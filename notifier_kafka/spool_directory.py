@@ -22,7 +22,7 @@ LOG = ".db"
 _BESIDE = ("", "-wal", "-shm", "-lock")
 
 
-class Held(NamedTuple):
+class Owned(NamedTuple):
     """A spool file that is ours: nobody else reads or writes it while ``lock`` is open."""
 
     path: pathlib.Path
@@ -80,7 +80,7 @@ def prepare(directory: pathlib.Path) -> None:
         ) from None
 
 
-def create(directory: pathlib.Path) -> Held:
+def create(directory: pathlib.Path) -> Owned:
     """Take a new file. Names are in the order of their making, within the clock's truth."""
     try:
         while True:
@@ -88,19 +88,19 @@ def create(directory: pathlib.Path) -> Held:
             with contextlib.suppress(FileExistsError):
                 lock = os.open(path.with_suffix(OWNER), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
                 if _locked(lock, path):
-                    return Held(path, lock)
+                    return Owned(path, lock)
     except OSError as error:
         raise TransportUnavailable(f"spool {directory}: no file can be made ({error.strerror})") from None
 
 
-def adopt(directory: pathlib.Path) -> list[Held]:
+def adopt(directory: pathlib.Path) -> list[Owned]:
     """Take over the files whose processes are gone, oldest first."""
     found = []
     for owner in sorted(directory.glob(f"*{OWNER}")):
         with contextlib.suppress(OSError):
             lock = os.open(owner, os.O_RDWR)
             if _locked(lock, owner.with_suffix(LOG)):
-                found.append(Held(owner.with_suffix(LOG), lock))
+                found.append(Owned(owner.with_suffix(LOG), lock))
     return found
 
 

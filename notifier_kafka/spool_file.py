@@ -52,9 +52,9 @@ class SpoolFile:
     """A file that this process owns. ``keep`` may be called by any thread, the rest by one."""
 
     def __init__(
-        self, held: spool_directory.Held, log: Driver, limits: Limits, on_failure: OnFailure
+        self, owned: spool_directory.Owned, log: Driver, limits: Limits, on_failure: OnFailure
     ) -> None:
-        self._held = held
+        self._owned = owned
         self._log = log
         self._positions: dict[str, int] | None = None
         self._publisher = log.publisher(
@@ -64,7 +64,7 @@ class SpoolFile:
 
     @property
     def path(self) -> pathlib.Path:
-        return self._held.path
+        return self._owned.path
 
     def keep(self, record: Record) -> None:
         """Take a record without waiting for the disk. Raises ``OutboxFull``."""
@@ -105,7 +105,7 @@ class SpoolFile:
     def remove(self) -> None:
         """Delete the file."""
         self._log.close()
-        self._held.remove()
+        self._owned.remove()
 
     def leave(self) -> int:
         """Let go of the file; return how many records it has for the process that takes it next."""
@@ -116,19 +116,19 @@ class SpoolFile:
             count = 1
         self._log.close()
         if count:
-            self._held.release()
+            self._owned.release()
         else:
-            self._held.remove()
+            self._owned.remove()
         return count
 
     def set_aside(self) -> None:
         """Leave the file to a person: it cannot be read."""
         self._log.close()
-        self._held.set_aside()
+        self._owned.set_aside()
 
     def abandon(self) -> None:
         """Let go of it in a child process: the file is the parent's."""
-        self._held.release()
+        self._owned.release()
 
     def _read_positions(self) -> dict[str, int]:
         if self._positions is None:

@@ -1,6 +1,7 @@
 """The spool over SQLite as the bus, which is held as another process in a long write would hold it."""
 
 import json
+import logging
 import os
 import pathlib
 import subprocess
@@ -14,8 +15,18 @@ import pytest
 from log_lock import locked
 from oslo_config import cfg
 
-from notifier_kafka import codec, notifier, options, spool_directory, spool_file, transport
-from notifier_kafka.driver import Record
+from notifier_kafka import (
+    codec,
+    losses,
+    notifier,
+    options,
+    spool_directory,
+    spool_file,
+    spool_files,
+    transport,
+)
+from notifier_kafka.accounts import Accounts
+from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
 
 PATIENCE = 30.0
@@ -50,7 +61,12 @@ class Bus:
     ) -> transport.NotificationTransport:
         conf = cfg.ConfigOpts()
         options.register(conf)
-        wanted = {"spool_dir": str(self.spool), "spool_after": 0.1, "exit_timeout": 0.2} | settings
+        wanted = {
+            "spool_dir": str(self.spool),
+            "spool_after": 0.1,
+            "exit_timeout": 0.2,
+            "block_timeout": PATIENCE,
+        } | settings
         for name, value in wanted.items():
             conf.set_override(name, value, group=options.NOTIFICATIONS)
         self.made.append(transport.get_notification_transport(conf, self.url, on_failure=on_failure))
@@ -229,6 +245,8 @@ def test_a_process_that_lives_keeps_its_file(bus: Bus) -> None:
     ]
     process.communicate("")
     until(lambda: sent(other), "the spool to be sent")
+    # It may have had no time for its own at its end.
+    assert bus.command("spool", "flush").returncode == 0
     assert sorted(map(str, bus.payloads())) == sorted(["first", "mine", *map(str, range(100))])
 
 
@@ -279,6 +297,31 @@ def test_what_is_too_old_is_dropped_and_counted(bus: Bus) -> None:
     assert sender.stats().lost == {"SpoolTooOld": 20}
 
 
+def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> None:
+    """Of many files of dead processes the oldest are given up, but for the one that may be under way."""
+    limits, accounts = Limits(), Accounts(logging.getLogger("test"))
+    opener = spool_file.opener(cfg.ConfigOpts(), 0)
+    told = losses.Losses(accounts)
+
+    def make(owned: spool_directory.Owned) -> spool_file.SpoolFile:
+        return spool_file.SpoolFile(owned, opener(owned.path), limits, told.lose)
+
+    for _ in range(6):
+        file = make(spool_directory.create(tmp_path))
+        for number in range(20):
+            file.keep(Record("t", b"%d" % number + bytes(20_000)))
+        assert file.unwritten(PATIENCE) == 0
+        assert file.leave() == 20
+    made = spool_files.Files(tmp_path, 2_000_000, make, told)
+    assert made.adopt() == 6
+    kept = len(made.files)
+    assert 1 < kept < 6
+    assert accounts.counts() == {"lost.SpoolFull": 20 * (6 - kept)}
+    names = sorted(path.name for path in tmp_path.glob("*.db"))
+    assert [file.path.name for file in made.files] == names
+    assert sum(file.leave() for file in made.files) == 20 * kept
+
+
 def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
     bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -288,7 +331,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
     sender = bus.sender()
     for number in range(10):
         sender.info({}, "e", number)
-    until(lambda: sender.stats().forwarded == 10, "the spool to go on")
+    until(lambda: len(bus.payloads()) == 11, "the spool to go on")
     assert "set aside" in caplog.text
     assert [file.name for file in bus.spool.glob("*.unusable")] == ["00000000000000000001-1.unusable"]
 

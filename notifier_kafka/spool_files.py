@@ -1,0 +1,77 @@
+"""The spool files of one process: those that it took over, and its own."""
+
+import logging
+import pathlib
+from collections import deque
+from collections.abc import Callable
+
+from notifier_kafka import spool_directory
+from notifier_kafka.errors import LogUnusable, MessagingException
+from notifier_kafka.losses import Losses
+from notifier_kafka.spool_file import SpoolFile
+
+LOG = logging.getLogger(__name__)
+
+Make = Callable[[spool_directory.Owned], SpoolFile]
+
+
+class Files:
+    """Files in the order in which they are sent. The caller sees to it that one thread at a time is here."""
+
+    def __init__(self, directory: pathlib.Path, most: int, make: Make, losses: Losses) -> None:
+        self._directory = directory
+        self._most = most
+        self._make = make
+        self._losses = losses
+        self.files: deque[SpoolFile] = deque()
+        self.current: SpoolFile | None = None
+        """The one that is written to."""
+
+    def first(self) -> SpoolFile | None:
+        """Return the one that is sent."""
+        return self.files[0] if self.files else None
+
+    def own(self) -> SpoolFile:
+        """Return the one to write to, which may be new."""
+        if self.current is None:
+            self.current = self._make(spool_directory.create(self._directory))
+            self.files.append(self.current)
+        return self.current
+
+    def adopt(self) -> int:
+        """Take over what dead processes left; return how many files that are."""
+        found = [self._make(owned) for owned in spool_directory.adopt(self._directory)]
+        self.files.extend(found)
+        if found:
+            self._bound()
+        return len(found)
+
+    def take_out(self, file: SpoolFile) -> None:
+        """Have no more to do with a file."""
+        self.files.remove(file)
+        if file is self.current:
+            self.current = None
+
+    def set_aside(self, error: LogUnusable) -> None:
+        """Go on without the first, which cannot be read."""
+        file = self.files[0]
+        self.take_out(file)
+        LOG.error("A spool file is set aside, with what may be in it: %s", error)
+        file.set_aside()
+
+    def _bound(self) -> None:
+        """Give up the oldest where there are too many, as when a service dies again and again."""
+        total = sum(spool_directory.size(file.path) for file in self.files)
+        # The first may be under way, and the current one bounds itself.
+        for file in [each for each in list(self.files)[1:] if each is not self.current]:
+            if total <= self._most:
+                return
+            total -= spool_directory.size(file.path)
+            self.take_out(file)
+            try:
+                count = file.waiting().records
+            except MessagingException as error:
+                LOG.error("What is lost with a spool file is not known: %s", error)
+                count = 1
+            self._losses.count("SpoolFull", count, f"the spool {self._directory} exceeded spool_bytes")
+            file.remove()

@@ -10,11 +10,13 @@ STARTS: dict[str, Start] = {"beginning": "earliest", "end": "latest"}
 PLACES: dict[str, Start] = {"earliest": "earliest", "latest": "latest"}
 
 
-def start(argument: str) -> Start:
-    """Read ``beginning``, ``end`` or a time in ISO 8601, which is UTC unless it says otherwise."""
+def start(argument: str) -> Start | int:
+    """Read ``beginning``, ``end``, ``-N`` as an int, or a time, which is UTC unless it says otherwise."""
     if argument in STARTS:
         return STARTS[argument]
-    return _moment(argument, "beginning, end")
+    if argument.startswith("-") and argument[1:].isascii() and argument[1:].isdigit() and int(argument):
+        return int(argument)
+    return _moment(argument, "beginning, end, -N")
 
 
 def place(argument: str) -> Start | int:
@@ -49,6 +51,14 @@ def setting(argument: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{argument!r} is not NAME=VALUE")
     return name, value
+
+
+def condition(argument: str) -> tuple[str, re.Pattern[str]]:
+    """Read ``FIELD=RE``."""
+    name, equals, expression = argument.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not FIELD=RE")
+    return name, pattern(expression)
 
 
 def positive(argument: str) -> int:

@@ -1,6 +1,8 @@
 """The command line as its users have it: processes, pipes, signals and an SQLite file."""
 
 import contextlib
+import csv
+import datetime
 import json
 import os
 import pathlib
@@ -232,6 +234,72 @@ def test_filters_and_starts(cli: Cli) -> None:
     assert len(cli.lines("--from", "2020-01-01")) == 4
 
 
+def test_the_last_ones_and_what_comes(cli: Cli) -> None:
+    cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(40)))
+    seen = cli.home / "seen"
+    with seen.open("w") as stream:
+        onlooker = cli.start("tail", "-n", "5", stdout=stream)
+
+    def payloads() -> list[Any]:
+        return [json.loads(line)["payload"] for line in _whole(seen)]
+
+    until(lambda: len(payloads()) == 5)
+    cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(40, 60)))
+    until(lambda: len(payloads()) >= 25)
+    onlooker.send_signal(signal.SIGTERM)
+    _, err = onlooker.communicate(timeout=PATIENCE)
+    assert (onlooker.returncode, err) == (0, "")
+    assert sorted(payloads()) == list(range(35, 60))
+    assert sorted(each["payload"] for each in cli.lines("--from", "-3")) == [57, 58, 59]
+    assert len(cli.lines("--from", "-3", "--max", "2")) == 2
+    assert cli.run("listen", "--pool", "p", "--from", "-3")[0] == 2
+
+
+def test_a_range_of_time(cli: Cli) -> None:
+    cli.run("send", "1")
+    (first,) = cli.lines()
+    cli.run("send", "2")
+    _, second = cli.lines()
+    assert [
+        each["payload"] for each in cli.lines("--from", "beginning", "--until", second["recorded_at"])
+    ] == [1]
+    after = cli.lines("--from", second["recorded_at"], "--until", _later(second["recorded_at"]))
+    assert [each["payload"] for each in after] == [2]
+    assert first["recorded_at"] < second["recorded_at"]
+    for arguments in (("--until", "2100-01-01"), ("--until", "2020-01-01", "--pool", "p")):
+        code, out, err = cli.run("listen", *arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("notifier-kafka: listen: ")
+
+
+def test_fields_choose(cli: Cli) -> None:
+    cli.run("send", '{"order": {"id": 17, "who": "me"}}')
+    cli.run("send", '{"order": {"id": 170}}')
+    cli.run("send", '"order"')
+    assert len(cli.lines("--where", "payload.order.id=17")) == 2
+    (found,) = cli.lines("--where", "payload.order.id=17$", "--where", "publisher_id=notifier")
+    assert found["payload"]["order"]["who"] == "me"
+    assert cli.lines("--where", "payload.order.who=.*", "--where", "payload.order.id=18") == []
+    code, _, err = cli.run("listen", "--where", "payload")
+    assert code == 2
+    assert "is not FIELD=RE" in err
+
+
+@pytest.mark.parametrize("form", ["csv", "table", "value"])
+def test_other_formats_cannot_steer_the_terminal_either(cli: Cli, form: str) -> None:
+    hostile = "a\x1b[2J\x9b\u202e\x7f\r\nb"
+    cli.run("send", "--text", hostile, "--event-type", hostile, "--publisher-id", hostile)
+    code, out, err = cli.run("listen", "--from", "beginning", "--max", "1", "-f", form)
+    assert (code, err) == (0, "")
+    lines = out.removesuffix("\n").split("\n")
+    assert len(lines) == (1 if form == "value" else 2)
+    assert all(line.isprintable() for line in lines)
+    assert "\\x1b[2J" in lines[-1]
+    if form == "csv":
+        header, row = csv.reader(lines)
+        assert dict(zip(header, row, strict=True))["topic"] == "notifications.info"
+
+
 def test_an_onlooker_begins_at_the_end_and_ends_on_sigterm(cli: Cli) -> None:
     cli.run("send", '"before"')
     seen = cli.home / "seen"
@@ -339,6 +407,12 @@ def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     assert sum(row["published"] for row in rows) == sum(row["handled"] for row in rows) == 300
     assert "published 300 = handled 300" in err
     assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
+
+
+def _later(moment: str) -> str:
+    """Say which moment is a millisecond later."""
+    later = datetime.datetime.fromisoformat(moment) + datetime.timedelta(milliseconds=1)
+    return later.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _whole(path: pathlib.Path) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from notifier_kafka.cli import listen
+from notifier_kafka.cli import listen, watching
 from notifier_kafka.driver import Delivery, Partition, Positions, Record
 from notifier_kafka.errors import CommitRefused, TransportUnavailable
 
@@ -40,27 +40,27 @@ class Weather:
 
 
 def test_an_outage_after_a_good_start_is_noted_once_and_sat_out(capsys: pytest.CaptureFixture[str]) -> None:
-    tail = listen._Tail(Weather([delivery(0, 0)], AWAY, AWAY, [delivery(0, 1)]), None)
+    tail = watching.Watch(Weather([delivery(0, 0)], AWAY, AWAY, [delivery(0, 1)]), None)
     assert [len(tail.poll(10)) for _ in range(4)] == [1, 0, 0, 1]
     assert not tail.ended
     assert capsys.readouterr().err == "notifier-kafka: the log is away; waiting for it to come back\n"
 
 
 def test_an_outage_from_the_start_is_an_error() -> None:
-    tail = listen._Tail(Weather(AWAY), None)
+    tail = watching.Watch(Weather(AWAY), None)
     with pytest.raises(TransportUnavailable):
         tail.poll(10)
 
 
 def test_a_timeout_that_passes_in_an_outage_is_no_success() -> None:
-    tail = listen._Tail(Weather((), AWAY), 0.2)
+    tail = watching.Watch(Weather((), AWAY), 0.2)
     assert tail.poll(10) == ()
     with pytest.raises(TransportUnavailable):
         tail.poll(10)
 
 
 def test_a_timeout_counts_from_what_came_last() -> None:
-    tail = listen._Tail(Weather(), 0.0)
+    tail = watching.Watch(Weather(), 0.0)
     assert tail.poll(10) == ()
     assert tail.ended
 

@@ -64,7 +64,7 @@ def test_a_group_of_commands_helps_with_its_own(run: Run) -> None:
         (("send", "--topic"), "expected one argument"),
         (("send", "{", "--transport-url", "sqlite://"), "PAYLOAD is not JSON"),
         (("send", "1", "--priority", "loud"), "invalid choice: 'loud'"),
-        (("listen", "--from", "yesterday"), "none of beginning, end or a time"),
+        (("listen", "--from", "yesterday"), "none of beginning, end, -N or a time"),
         (("listen", "--max", "0"), "no number above zero"),
         (("listen", "surplus"), "unrecognized arguments: surplus"),
         (("topics", "list", "-f", "xml"), "invalid choice: 'xml'"),

@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import clock
+import tether
 from journal import Journal
 from publishes import connect
 
@@ -96,5 +97,6 @@ def main(plan: Listening) -> None:
 
 
 if __name__ == "__main__":
+    tether.end_with_parent()
     clock.make_steppable()
     main(Listening(**json.loads(sys.argv[1])))

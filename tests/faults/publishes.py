@@ -14,6 +14,7 @@ from typing import Any
 
 import breakages
 import clock
+import tether
 from journal import Journal
 from oslo_config import cfg
 
@@ -153,5 +154,6 @@ class Publisher:
 
 
 if __name__ == "__main__":
+    tether.end_with_parent()
     clock.make_steppable()
     Publisher(Publishing(**json.loads(sys.argv[1]))).run()

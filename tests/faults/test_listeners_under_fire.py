@@ -1,10 +1,9 @@
-"""Listeners that are killed, stopped, slow or joined by others: nothing is lost, little is repeated."""
+"""Listeners that are killed, stopped or ended: nothing is lost, little is repeated."""
 
 import signal
-import time
 
 import pytest
-from scene import BATCH, LOAD, SESSION, Scene
+from scene import BATCH, LOAD, Scene
 
 COUNT = 1_500 * LOAD
 QUICK = 0.001  # seconds for each, so that a fault hits a listener at work
@@ -52,29 +51,3 @@ def test_sigterm_commits_what_is_finished_and_leaves_at_once(scene: Scene) -> No
     verdict = scene.finish({"crew": 0})
     assert verdict.faultless, verdict
     assert first.count("handled") + second.count("handled") == COUNT
-
-
-def test_members_join_and_leave_under_load(scene: Scene) -> None:
-    steady = scene.listen("steady", "crew", work=QUICK)
-    publisher = scene.publish("publisher", 2 * COUNT, rate=COUNT / 5)
-    steady.await_count("handled", 1)
-    changes = 0
-    while publisher.running():
-        guest = scene.listen(f"guest-{changes}", "crew", work=QUICK)
-        guest.await_count("listening", 1)
-        time.sleep(1.0)
-        guest.end()
-        changes += 2
-    # With each of them a batch of either member may have been under way.
-    verdict = scene.finish({"crew": 2 * changes * BATCH})
-    assert verdict.faultless, verdict
-    assert sum(each.count("handled") for each in scene.listeners[1:]), "no guest had a share"
-
-
-def test_an_endpoint_slower_than_the_poll_interval(scene: Scene) -> None:
-    scene.publish("publisher", 2, keys=1).await_end()
-    url = scene.bus.url + ("" if scene.bus.log else f"&poll_interval={SESSION}")
-    slow = scene.listen("slow", "crew", work=SESSION + 1, url=url)
-    verdict = scene.finish({"crew": 0})
-    assert verdict.faultless, verdict
-    assert slow.count("handled") == 2

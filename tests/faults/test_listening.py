@@ -64,15 +64,7 @@ def test_at_most_once_a_kill_repeats_nothing(scene: Scene) -> None:
     victim.kill()
     assert victim.count("handled") < COUNT, "too late to prove anything"
     heir = scene.listen("heir", "crew", options=options)
-    bus = publishes.connect(scene.bus.url, {})
-    admin, group = bus.driver.admin(), scene.group("crew")
-
-    def nothing_waits() -> bool:
-        lag = admin.describe_group(group).lag
-        return bool(lag) and not any(lag.values())
-
-    until(lambda: heir.count("handled") and nothing_waits(), "the heir")
-    bus.cleanup()
+    until(lambda: heir.count("handled") and scene.nothing_waits({"crew": 0}), "the heir")
     verdict = scene.judge({"crew": 0})
     # What the victim had committed and not handled; nothing else is amiss.
     assert set(verdict.examples) <= {"lost"}, verdict

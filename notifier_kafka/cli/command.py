@@ -31,6 +31,8 @@ class _Printing(Command):
             default=argparse.SUPPRESS,
             help="The same as -f json.",
         )
+        # An empty table would be an empty line, which says nothing.
+        parser.set_defaults(print_empty=True)
         return parser
 
 

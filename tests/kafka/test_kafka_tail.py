@@ -34,7 +34,7 @@ def test_the_last_ones_and_what_comes(
     send(*range(30))
     seen = tmp_path / "seen"
     with seen.open("w") as stream:
-        command = [*program, "tail", "-n", "4", "--topic", topic, "--priority", "info"]
+        command = [*program, "tail", "-n", "4", "--topic", topic]
         onlooker = subprocess.Popen(command, stdout=stream, env=environment)
     try:
         until(lambda: len(payloads()) >= 4, "the last four")
@@ -47,5 +47,9 @@ def test_the_last_ones_and_what_comes(
         onlooker.wait()
     assert sorted(payloads()) == list(range(26, 50))
 
-    command = [*program, "listen", "--topic", topic, "--priority", "info", "--until", "2026-01-01"]
+    command = [*program, "listen", "--topic", topic, "--until", "2026-01-01"]
     assert subprocess.run(command, env=environment, capture_output=True, check=True).stdout == b""
+
+    command = [*program, "top", "--count", "1", "--interval", "0.5", "--json"]
+    look = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    assert not any(group["name"].startswith("notifier-kafka-") for group in look["groups"])

@@ -38,3 +38,10 @@ def test_no_command_s_help_is_coloured_or_lacks_a_sentence(bench: Bench) -> None
     for line in out.partition("commands:\n")[2].splitlines():
         assert "\x1b" not in line
         assert "cannot be loaded" not in line
+
+
+def test_a_list_of_nothing_says_what_there_could_be(bench: Bench) -> None:
+    code, out, err = bench.run("topics", "list")
+    assert (code, err) == (0, "")
+    assert "| name | partitions | records |" in out
+    assert bench.run("topics", "list", "-f", "value")[1].strip() == ""

@@ -110,7 +110,8 @@ class Spool:
     def prepare(self) -> None:
         """See that the directory can be written, and send what dead processes left in it."""
         spool_directory.prepare(self._terms.directory)
-        if any(not seen.alive for seen in spool_directory.listing(self._terms.directory)):
+        # Files of others too: what they send may have been left by an earlier life of this process.
+        if spool_directory.listing(self._terms.directory):
             with self._lock:
                 self._start()
 
@@ -209,8 +210,9 @@ class Spool:
     def _start(self) -> None:
         if self._thread is not None:
             return
-        self.spooling = False
-        self._adopt()
+        self._looked = time.monotonic()
+        self._files.start()
+        self.spooling = bool(self._files.files) or self._files.must_wait()
         thread = threading.Thread(target=self._run, name="notifier-kafka-spool", daemon=True)
         try:
             thread.start()
@@ -242,8 +244,9 @@ class Spool:
         elif self.pending.failed():
             self._copy()
         if time.monotonic() - self._looked > ADOPTION:
+            self._looked = time.monotonic()
             with self._lock:
-                self._adopt()
+                self.spooling = self._files.adopt() or self.spooling
         return self._stopped.is_set()
 
     def _advance(self) -> bool:
@@ -252,7 +255,7 @@ class Spool:
             file = self._files.first()
             if file is None:
                 # What came in the meantime is the bus's, and before what comes now.
-                self.spooling = bool(self.pending.records)
+                self.spooling = bool(self.pending.records) or self._files.must_wait()
                 if not self.spooling:
                     self._tell(None)
                 return False
@@ -286,12 +289,6 @@ class Spool:
             with self._lock:
                 self.spooled += len(records)
             self.pending.note_copies([number for number, _ in records])
-
-    def _adopt(self) -> None:
-        self._looked = time.monotonic()
-        if count := self._files.adopt():
-            self.spooling = True
-            LOG.info("What %d processes left in the spool %s is sent first", count, self._terms.directory)
 
     def _tell(self, why: str | None) -> None:
         """Log where records go from now on, and not each time when that changes often."""

@@ -11,12 +11,15 @@ import fcntl
 import os
 import pathlib
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 
 OWNER = ".owner"
 UNUSABLE = ".unusable"
+TAKEN_OVER = 0.0  # the time of an owner file that is no longer its maker's
+PATIENCE = 0.03
 LOG = ".db"
 # What the embedded log makes beside its file.
 _BESIDE = ("", "-wal", "-shm", "-lock")
@@ -93,15 +96,48 @@ def create(directory: pathlib.Path) -> Owned:
         raise TransportUnavailable(f"spool {directory}: no file can be made ({error.strerror})") from None
 
 
-def adopt(directory: pathlib.Path) -> list[Owned]:
-    """Take over the files whose processes are gone, oldest first."""
-    found = []
-    for owner in sorted(directory.glob(f"*{OWNER}")):
-        with contextlib.suppress(OSError):
-            lock = os.open(owner, os.O_RDWR)
-            if _locked(lock, owner.with_suffix(LOG)):
-                found.append(Owned(owner.with_suffix(LOG), lock))
-    return found
+def adopt(directory: pathlib.Path) -> tuple[list[Owned], set[pathlib.Path]]:
+    """Take over the files whose processes are gone; name those that others have taken over.
+
+    Both oldest first. One process at a time is here, so that none sees half of it.
+    """
+    mine: list[Owned] = []
+    others: set[pathlib.Path] = set()
+    with _alone(directory):
+        for owner in sorted(directory.glob(f"*{OWNER}")):
+            path = owner.with_suffix(LOG)
+            with contextlib.suppress(OSError):
+                lock = os.open(owner, os.O_RDWR)
+                taken_over = os.fstat(lock).st_mtime == TAKEN_OVER
+                if _locked(lock, path):
+                    # Not a byte in the file, for which a full disk would have no room.
+                    os.utime(lock, (TAKEN_OVER, TAKEN_OVER))
+                    mine.append(Owned(path, lock))
+                elif taken_over:
+                    others.add(path)
+    return mine, others
+
+
+def is_there(path: pathlib.Path) -> bool:
+    """Tell whether a spool file is still to be sent."""
+    return path.with_suffix(OWNER).exists()
+
+
+@contextlib.contextmanager
+def _alone(directory: pathlib.Path) -> Iterator[None]:
+    """Wait until nobody else is here; for a short time only, should one have stopped in here."""
+    try:
+        lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not _lock(lock) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        yield
+    finally:
+        os.close(lock)
 
 
 def listing(directory: pathlib.Path) -> list[Seen]:

@@ -26,10 +26,17 @@ class Files:
         self.files: deque[SpoolFile] = deque()
         self.current: SpoolFile | None = None
         """The one that is written to."""
+        self._before: set[pathlib.Path] = set()
 
     def first(self) -> SpoolFile | None:
-        """Return the one that is sent."""
-        return self.files[0] if self.files else None
+        """Return the one that is to be sent now."""
+        file = self.files[0] if self.files else None
+        return None if file is self.current and self.must_wait() else file
+
+    def must_wait(self) -> bool:
+        """Tell whether another process is still to send what an earlier life of this one may have left."""
+        self._before = {path for path in self._before if spool_directory.is_there(path)}
+        return bool(self._before)
 
     def own(self) -> SpoolFile:
         """Return the one to write to, which may be new."""
@@ -38,13 +45,26 @@ class Files:
             self.files.append(self.current)
         return self.current
 
-    def adopt(self) -> int:
-        """Take over what dead processes left; return how many files that are."""
-        found = [self._make(owned) for owned in spool_directory.adopt(self._directory)]
-        self.files.extend(found)
+    def start(self) -> None:
+        """Find what is to be sent before anything of this process."""
+        _, self._before = self._adopt()
+
+    def adopt(self) -> bool:
+        """Take over what dead processes left; tell whether that was something."""
+        found, _ = self._adopt()
+        return bool(found)
+
+    def _adopt(self) -> tuple[list[SpoolFile], set[pathlib.Path]]:
+        owned, others = spool_directory.adopt(self._directory)
+        found = [self._make(each) for each in owned]
+        for file in found:
+            self._before.discard(file.path)
+            # Before the current one, which is the last.
+            self.files.insert(len(self.files) - (self.current is not None), file)
         if found:
+            LOG.info("What %d processes left in the spool %s is sent first", len(found), self._directory)
             self._bound()
-        return len(found)
+        return found, others
 
     def take_out(self, file: SpoolFile) -> None:
         """Have no more to do with a file."""

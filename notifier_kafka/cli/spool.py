@@ -82,8 +82,9 @@ def _flush(
         lambda: bus, settings.spool_age, told, lambda: time.monotonic() > deadline
     )
     left = 0
-    for held in spool_directory.adopt(directory):
-        file = spool_file.SpoolFile(held, opener(held.path), Limits(), told.lose)
+    owned, _ = spool_directory.adopt(directory)
+    for each in owned:
+        file = spool_file.SpoolFile(each, opener(each.path), Limits(), told.lose)
         while time.monotonic() < deadline and forwarder.forward(file):
             pass
         left += file.leave()

@@ -20,6 +20,7 @@ from notifier_kafka import (
     losses,
     notifier,
     options,
+    spool,
     spool_directory,
     spool_file,
     spool_files,
@@ -230,6 +231,31 @@ def test_the_next_process_sends_first_what_the_last_one_left(bus: Bus, end: str)
     until(lambda: not list(bus.spool.iterdir()), "the files to go")
 
 
+def test_a_second_life_waits_for_who_sends_what_the_first_one_left(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "ADOPTION", 0.1)
+    bus.sender()
+    bus.made.pop().cleanup()
+    with locked(bus.log):
+        process = bus.process(0, 100, "hang")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        process.kill()
+        process.communicate()
+    # Another process of the same directory was quicker.
+    (taken,), _ = spool_directory.adopt(bus.spool)
+    sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+    for number in range(100, 200):
+        sender.info({}, "e", number)
+    assert sender.flush(PATIENCE) == 0
+    assert sender.stats().waiting == 100, "they go to the bus before those of the first life"
+    assert bus.payloads() == ["first"]
+    taken.release()
+    until(lambda: len(bus.payloads()) == 201, "the spool to be sent")
+    assert bus.payloads() == ["first", *range(200)]
+
+
 def test_a_process_that_lives_keeps_its_file(bus: Bus) -> None:
     bus.sender()
     with locked(bus.log):
@@ -313,7 +339,7 @@ def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> No
         assert file.unwritten(PATIENCE) == 0
         assert file.leave() == 20
     made = spool_files.Files(tmp_path, 2_000_000, make, told)
-    assert made.adopt() == 6
+    made.start()
     kept = len(made.files)
     assert 1 < kept < 6
     assert accounts.counts() == {"lost.SpoolFull": 20 * (6 - kept)}
@@ -368,17 +394,25 @@ def test_a_forked_child_has_a_file_of_its_own_and_sends_none_of_its_parents(bus:
     for number in range(10):
         sender.info({}, "e", number)
     assert sender.flush(PATIENCE) == 0
+    (ready, told), (go, gone) = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
         for number in range(5):
             sender.info({}, "e", number)
-        os._exit(sender.flush(PATIENCE))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    seen = spool_directory.listing(bus.spool)
-    assert [(each.pid, each.alive) for each in seen] == [(os.getpid(), True), (child, False)]
+        left = sender.flush(PATIENCE)
+        os.write(told, b"x")
+        os.read(go, 1)
+        os._exit(left)
+    assert os.read(ready, 1) == b"x"
     assert sender.stats().waiting == 10
     bus.made.pop().cleanup()
-    assert [each.alive for each in spool_directory.listing(bus.spool)] == [False, False]
+    # The child has inherited the parent's lock and must not keep it.
+    seen = spool_directory.listing(bus.spool)
+    assert [(each.pid, each.alive) for each in seen] == [(os.getpid(), False), (child, True)]
+    os.write(gone, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for end in (ready, told, go, gone):
+        os.close(end)
     opener = spool_file.opener(cfg.ConfigOpts(), 0)
     assert [spool_file.waiting(opener(file)).records for file in bus.files()] == [10, 5]
 
@@ -393,8 +427,9 @@ def test_a_record_comes_out_of_the_spool_as_it_went_in(record: Record) -> None:
 
 def test_an_owner_file_that_went_while_it_was_opened_is_nobodys(tmp_path: pathlib.Path) -> None:
     held = spool_directory.create(tmp_path)
-    assert spool_directory.adopt(tmp_path) == []
+    assert spool_directory.adopt(tmp_path) == ([], set())
     held.release()
-    (adopted,) = spool_directory.adopt(tmp_path)
+    (adopted,), _ = spool_directory.adopt(tmp_path)
+    assert spool_directory.adopt(tmp_path) == ([], {adopted.path})
     adopted.remove()
     assert list(tmp_path.iterdir()) == []

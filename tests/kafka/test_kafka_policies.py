@@ -141,6 +141,8 @@ def test_a_place_on_a_topic_that_is_not_there_is_no_error(
 ) -> None:
     endpoint = Endpoint()
     each = listen(bus, topic, endpoint, pool)
+    assert each.lag() == {}
+    assert each.replay()["handled"] == 0
     each.start_from("earliest")
     with each:
         send(bus, topic, 1)

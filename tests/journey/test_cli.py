@@ -280,6 +280,7 @@ def test_fields_choose(cli: Cli) -> None:
     (found,) = cli.lines("--where", "payload.order.id=17$", "--where", "publisher_id=notifier")
     assert found["payload"]["order"]["who"] == "me"
     assert cli.lines("--where", "payload.order.who=.*", "--where", "payload.order.id=18") == []
+    assert cli.lines("--where", "payload.order.id=7") == []
     code, _, err = cli.run("listen", "--where", "payload")
     assert code == 2
     assert "is not FIELD=RE" in err

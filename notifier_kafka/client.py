@@ -87,7 +87,7 @@ class Producer(_Client):
         waiter = Waiter()
         waiter.expect()
         self._publisher.offer(Record(topic, value), waiter.settle)
-        (receipt,) = waiter.receipts(self._patience)
+        (receipt,) = waiter.receipts(self._patience, self._driver.trouble)
         return receipt
 
     def send_string(self, topic: str, text: str) -> Receipt | None:

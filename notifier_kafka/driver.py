@@ -273,6 +273,10 @@ class Driver(abc.ABC):
     @abc.abstractmethod
     def admin(self) -> Admin: ...
 
+    def trouble(self) -> str | None:
+        """What keeps records from the log now, as far as can be told; for people. Blocks for seconds."""
+        return None
+
     @abc.abstractmethod
     def close(self) -> None:
         """Release everything. Waits for calls under way in other threads. Idempotent."""

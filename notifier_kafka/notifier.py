@@ -220,7 +220,7 @@ class Notifier:
                     refusal = refusal or DeliveryFailed(failed)
         if refusal is not None:
             raise refusal
-        return None if waiter is None else waiter.receipts(self._wait_timeout)
+        return None if waiter is None else waiter.receipts(self._wait_timeout, self.transport.driver.trouble)
 
 
 def _redact(ctxt: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 from notifier_kafka.driver import Receipt
 from notifier_kafka.errors import DeliveryFailed, MessagingException
@@ -42,13 +43,18 @@ class Waiter:
                 self._done.wait(left)
         return True
 
-    def receipts(self, timeout: float) -> list[Receipt]:
-        """Return where everything landed. Raises ``DeliveryFailed`` when something did not."""
+    def receipts(self, timeout: float, trouble: Callable[[], str | None] = lambda: None) -> list[Receipt]:
+        """Return where everything landed. Raises ``DeliveryFailed`` when something did not.
+
+        ``trouble`` is asked why when time is over.
+        """
         settled = self.wait(timeout)
         if self._error is not None:
             if isinstance(self._error, DeliveryFailed):
                 raise self._error
             raise DeliveryFailed(f"not delivered: {self._error}") from self._error
         if not settled:
-            raise DeliveryFailed(f"not durable within {timeout:g} s; it may still arrive")
+            why = trouble()
+            told = f" ({why})" if why else ""
+            raise DeliveryFailed(f"not durable within {timeout:g} s; it may still arrive{told}")
         return self._receipts

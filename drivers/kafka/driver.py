@@ -46,17 +46,20 @@ class KafkaDriver(Driver):
         self._transactors = Transactors(self._transactor)
         _DRIVERS.add(self)
 
-    # The next two when first asked for: to read options is to read files, and to load a
+    # The next three when first asked for: to read options is to read files, and to load a
     # client library is to look for it in others.
     @functools.cached_property
     def _settings(self) -> SimpleNamespace:
         return self.url.settings(options.GROUP, options.OPTS)
 
     @functools.cached_property
+    def _common(self) -> properties.Properties:
+        return properties.common(self.url, self._settings)
+
+    @functools.cached_property
     def _client(self) -> client.Client:
-        given = properties.common(self.url, self._settings)
-        reach.check_files(given)
-        return loading.load(self._settings.client)(given)
+        reach.check_files(self._common)
+        return loading.load(self._settings.client)(self._common)
 
     @functools.cached_property
     def _topics(self) -> partitioning.Topics:
@@ -139,6 +142,9 @@ class KafkaDriver(Driver):
         self._connected = None
         abandon(self._transactors)
         self._transactors = Transactors(self._transactor)
+
+    def trouble(self) -> str | None:
+        return reach.trouble(self._common)
 
     def _transactor(self, identity: str) -> client.Transactor:
         return self._client.transactor(properties.transacting(self._settings, identity))

@@ -65,6 +65,7 @@ BROKER: dict[int, Meaning] = {code: meaning for meaning, codes in _MEANINGS.item
 
 _ADVICE: dict[int, str] = {
     2: "the broker found the record damaged; a compacted topic takes no record without a key",
+    7: "the brokers took too long: they may be starting or overloaded",
     10: "the record exceeds the topic's max.message.bytes: raise it, or send less",
     17: "a topic's name has 1 to 249 of the characters A-Z a-z 0-9 . _ -",
     19: "too few replicas are in sync: bring brokers back, or lower min.insync.replicas",
@@ -86,6 +87,8 @@ def broker_error(code: int, what: str, detail: str = "") -> MessagingException:
     if code in (LOGIN_REFUSED, MECHANISM_REFUSED):
         return refused_login()
     advice = _ADVICE.get(code)
+    if advice and BROKER[code] is AccessDenied:
+        return AccessDenied(f"{what}: {advice}")  # each library words it in its own way
     text = " ".join(str(detail).split()) or f"error {code}"
     return BROKER.get(code, LogUnusable)(f"{what}: {text}" + (f" ({advice})" if advice else ""))
 

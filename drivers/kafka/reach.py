@@ -16,6 +16,13 @@ from .properties import addresses, spell
 
 PATIENCE = 1.0  # seconds for each step with each broker; it follows a timeout already
 ALERT = 0.3  # seconds until a broker that dislikes our certificate has said so
+OURS = {
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.location",
+    "ssl.key.password",
+}
 MUTE = "it accepts connections and does not answer: hung, or of another security_protocol"
 
 
@@ -23,6 +30,13 @@ def unreached(given: Mapping[str, str]) -> TransportUnavailable:
     """Make the error that names each address with what is wrong there. Blocks for seconds."""
     found = "; ".join(f"{spell(*at)}: {_why_not(*at, given)}" for at in addresses(given))
     return TransportUnavailable(f"no broker is reached: {found}")
+
+
+def trouble(given: Mapping[str, str]) -> str | None:
+    """Say why no broker is reached, unless one is, as far as a connection tells. Blocks for seconds."""
+    told = str(unreached(given))
+    beyond_us = any(name.startswith(("proxy.", "ssl.")) and name not in OURS for name in given)
+    return None if beyond_us or MUTE in told else told
 
 
 def check_files(given: Mapping[str, str]) -> None:

@@ -100,7 +100,7 @@ def test_who_leaves_while_it_joins_keeps_nobody_waiting(connect: Connect, topic:
 
     def come_and_go(polls: int) -> None:
         member = driver.subscribe([topic], topic, "earliest")
-        until(lambda: member.poll(1, 0.0) or member._consumer, "a connection")  # type: ignore[attr-defined]
+        until(lambda: member.poll(1, 0.0) or member._consumer, "a connection")
         for _ in range(polls):
             member.poll(1, 0.0)
             time.sleep(0.005)

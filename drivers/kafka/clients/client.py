@@ -96,7 +96,7 @@ class Admin(Protocol):
     def partitions(self, topic: str) -> list[Replicas]: ...
 
     def settings(self, topic: str) -> dict[str, str]:
-        """Return the settings that differ from the broker's defaults."""
+        """Return the settings that are the topic's own, not the brokers'."""
 
     def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None: ...
 

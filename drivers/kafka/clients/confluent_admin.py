@@ -24,7 +24,7 @@ from .confluent_link import Link, made, translate
 
 UNHEARD = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - their public names
 TIMEOUT = properties.REQUEST_TIMEOUT
-_DEFAULT_SOURCES = {ConfigSource.DEFAULT_CONFIG.value, ConfigSource.STATIC_BROKER_CONFIG.value}
+OWN = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
 class Admin:
@@ -55,7 +55,7 @@ class Admin:
     def settings(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         found = self._wait(f"topic {topic}", self._client.describe_configs, [resource])[resource]
-        return {name: one.value for name, one in found.items() if one.source not in _DEFAULT_SOURCES}
+        return {name: one.value for name, one in found.items() if one.source == OWN}
 
     def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
         new = NewTopic(topic, partitions, replication, config=dict(settings))

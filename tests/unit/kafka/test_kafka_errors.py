@@ -104,7 +104,7 @@ def test_both_clients_give_a_broker_s_error_the_same_meaning(
 
 def test_an_error_is_one_line_that_says_what_was_asked_and_what_to_do() -> None:
     error = errors.broker_error(29, "topic audit", "Not\nauthorized")
-    assert str(error).startswith("topic audit: Not authorized (the user lacks an ACL on the topic")
+    assert str(error).startswith("topic audit: the user lacks an ACL on the topic")
     assert "\n" not in str(error)
 
 

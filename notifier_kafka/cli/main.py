@@ -9,19 +9,17 @@ import argparse
 import contextlib
 import difflib
 import logging
-import os
 import sys
 import time
-import traceback
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Never, TextIO
+from typing import TYPE_CHECKING, Never
 
 import stevedore
 from cliff import app, commandmanager
 from cliff.command import Command
 
-from notifier_kafka.cli import text
-from notifier_kafka.cli.exits import Exit, UsageError, code
+from notifier_kafka.cli import ending, text
+from notifier_kafka.cli.exits import Exit, UsageError
 from notifier_kafka.errors import (
     ConfigurationError,
     DriverLoadFailure,
@@ -241,35 +239,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = program.run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort of the program
-        return _report(error, program)
+        debug = bool(program and getattr(program.options, "debug", False))
+        return ending.report(error, program.explain if program else str, debug=debug)
     return result
-
-
-def _report(error: BaseException, program: App | None) -> int:
-    found = code(error)
-    _settle(sys.stdout)
-    with contextlib.suppress(OSError):
-        if program and getattr(program.options, "debug", False):
-            traceback.print_exception(error)
-        if found not in (Exit.INTERRUPTED, Exit.BROKEN_PIPE):
-            text.note(_explain(error, found, program))
-    _settle(sys.stderr)
-    return found
-
-
-def _explain(error: BaseException, found: Exit, program: App | None) -> str:
-    if found != Exit.INTERNAL or isinstance(error, OSError):
-        return program.explain(error) if program else str(error)
-    return f"{type(error).__name__}: {error}; --debug shows where it comes from"
-
-
-def _settle(stream: TextIO) -> None:
-    try:
-        stream.flush()
-    except OSError:
-        # The interpreter flushes again at exit and would complain about a reader that is
-        # gone or a disk that is full.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ DEFAULT_OPTS: list[cfg.Opt] = [
     ),
 ]
 
-NOTIFICATION_OPTS = [
+NOTIFICATION_OPTS: list[cfg.Opt] = [
     _SharedMultiStr(
         "driver",
         default=[],
@@ -176,7 +176,7 @@ NOTIFICATION_OPTS = [
     ),
 ]
 
-LISTENER_OPTS = [
+LISTENER_OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "group",
         sample_default="the name of the program",

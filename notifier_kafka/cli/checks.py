@@ -126,7 +126,8 @@ def configuration(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Findi
     yield Finding("OK", "files", files or "none was read: the defaults and the environment count")
     wrong = list(known.problems(conf, given_url))
     for problem in wrong:
-        what, fix = f"{problem.place}: {problem.what}", problem.advice or f"{main.PROG} config show"
+        what = f"{problem.place}: {problem.what}"
+        fix = problem.advice or f"correct it; {main.PROG} config sample explains it"
         yield Finding("FAIL", "configuration", what, fix, Exit.CONFIGURATION)
     if wrong:
         return

@@ -112,7 +112,11 @@ def test_a_broker_that_is_away(bare: BareSite) -> None:
             "line 4: [listener] has no option 'workrs'",
             "did you mean work",
         ),
-        ("[listener]\nworkers = some\n", "line 2: [listener] workers: 'some' is not a whole", "config show"),
+        (
+            "[listener]\nworkers = some\n",
+            "line 2: [listener] workers: 'some' is not a whole",
+            "config sample",
+        ),
     ],
 )
 def test_a_bad_file(bare: BareSite, text: str, said: str, fix: str) -> None:

@@ -404,15 +404,16 @@ def test_a_forked_child_has_a_file_of_its_own_and_sends_none_of_its_parents(bus:
         os.read(go, 1)
         os._exit(left)
     assert os.read(ready, 1) == b"x"
-    assert sender.stats().waiting == 10
+    waiting = sender.stats().waiting
     bus.made.pop().cleanup()
-    # The child has inherited the parent's lock and must not keep it.
     seen = spool_directory.listing(bus.spool)
-    assert [(each.pid, each.alive) for each in seen] == [(os.getpid(), False), (child, True)]
     os.write(gone, b"x")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     for end in (ready, told, go, gone):
         os.close(end)
+    assert waiting == 10
+    # The child has inherited the parent's lock and must not keep it.
+    assert [(each.pid, each.alive) for each in seen] == [(os.getpid(), False), (child, True)]
     opener = spool_file.opener(cfg.ConfigOpts(), 0)
     assert [spool_file.waiting(opener(file)).records for file in bus.files()] == [10, 5]
 

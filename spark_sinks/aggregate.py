@@ -1,11 +1,7 @@
-"""Notifications to partials: figures of a metric, window and group that merge by addition.
+"""Notifications to a summary: grouped once, by everything that any metric tells apart.
 
-A partial of one batch and one of another make the partial of both, exactly: counts and
-sums (of decimals) add up, extremes and the latest are chosen by a total order, buckets and
-items count, sketches unite. So nothing depends on how a topic was cut into batches.
-
-For all metrics together the notifications are grouped once, by everything that any metric
-tells apart; the metrics are then made of that small result.
+This is what Spark does, where the notifications are; ``rollup`` makes the partials of each
+metric of the small result.
 """
 
 import functools
@@ -17,76 +13,44 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from spark_sinks import buckets, columns
 from spark_sinks.columns import NUMBER, SUM
-from spark_sinks.metrics import DAY, ERROR_PRIORITIES, Constant, Duration, Latency, Metric
+from spark_sinks.metrics import COUNTED, DAY, SKETCH_SIZE, Constant, Duration, Latency, Metric, Selection
 from spark_sinks.paths import TREES, Path
-
-_LAST = f"struct<time: timestamp, topic: string, partition: int, offset: bigint, value: {NUMBER}>"
-PARTIAL = (
-    "metric string, start bigint, width int, `group` array<string>, item string, count bigint, "
-    f"sum {SUM}, low {NUMBER}, high {NUMBER}, last {_LAST}, sketch binary"
-)
-"""``start`` and ``width`` are seconds. ``item`` is the bucket or the text that is counted, for
-kinds that have several figures."""
-
-KEYS = ("metric", "start", "width", "group", "item")
-SKETCH_SIZE = 12
-"""Of the sketches of different values: an error of 1.04 / sqrt(2 ** 12), 1.6 percent."""
 
 KEPT = ("topic", "partition", "offset", "logged", "reason", "message_id", "time", "misdated")
 """What is taken from every record, whatever the metrics are."""
 
-_COUNTED = ("count", "rate", "distinct", "top")
 # The columns that metric 3 has of its own: s3 whether it is selected, g3_0 its first group, i3
-# its item, v3 its number, t3 its text.
+# its item, v3 its number, t3 its text. Metrics that are of the same share those of the first.
 _DIMENSIONS = "sgi"
+_MICROSECOND = "0.000001"
 
 
 def prepare(decoded: DataFrame, metrics: Sequence[Metric], *more: Column) -> DataFrame:
     """Take from decoded notifications what the metrics need: few small columns, fit to be kept."""
-    own = [column for index, metric in enumerate(metrics) for column in _own(index, metric)]
-    return decoded.select(*KEPT, *_roots(metrics), *own, *more)
+    own = {name: column for index in range(len(metrics)) for name, column in _own(metrics, index).items()}
+    named = [column.alias(name) for name, column in own.items()]
+    return decoded.select(*KEPT, *_roots(metrics), *named, *more)
 
 
 def summarise(prepared: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
-    """Group once by all that any metric tells apart. Malformed records are counted by reason."""
+    """Group once by all that any metric tells apart. Malformed records are counted by reason.
+
+    For metric 3 there are ``group3``, a JSON array of texts, and, unless it is of every
+    notification, ``s3``: whether it is of these.
+    """
     base = functools.reduce(math.gcd, (w.every for m in summed(metrics) for w in m.windows), DAY)
     start = F.floor(F.unix_seconds("time") / base) * base
     sound = F.col("reason").isNull()
     own = [name for name in prepared.columns if name[0] in _DIMENSIONS and name[1:2].isdigit()]
-    dimensions = [F.when(sound, F.col(name)).alias(name) for name in (*_roots(metrics), *own)]
-    return prepared.groupBy("reason", F.when(sound, start).alias("start"), *dimensions).agg(
+    dimensions = [F.when(sound, F.col(name)).alias(name) for name in (*_roots(summed(metrics)), *own)]
+    measures = {n: c for i in range(len(metrics)) for n, c in _measures(metrics, i).items()}
+    grouped = prepared.groupBy("reason", F.when(sound, start).alias("start"), *dimensions).agg(
         F.count("*").alias("count"),
         F.max("time").alias("newest"),
         F.sum(F.when(sound & F.col("misdated"), 1).otherwise(0)).alias("misdated"),
-        *(each for index, metric in enumerate(metrics) for each in _measures(index, metric)),
+        *(column.alias(name) for name, column in measures.items()),
     )
-
-
-def partials(summary: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
-    """Roll a summary up into the partials of each metric."""
-    made = [_partial(i, m) for i, m in enumerate(metrics) if not isinstance(m.value, Duration)]
-    if not made:
-        return summary.sparkSession.createDataFrame([], PARTIAL)
-    sound = summary.where(F.col("reason").isNull())
-    spread = sound.select(F.explode(F.array(*made)).alias("made")).where("made.count > 0")
-    windowed = spread.select(F.explode("made.windows").alias("window"), "made.*")
-    return merge(windowed.select("window.*", *windowed.columns[2:]), metrics)
-
-
-def merge(rows: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
-    """Merge partials of the same metric, window, group and item."""
-    united = F.lit(None).cast("binary")
-    if any(metric.kind == "distinct" for metric in metrics):
-        # Without the condition a row that has no sketch would get an empty one.
-        united = F.when(F.count("sketch") > 0, F.hll_union_agg("sketch"))
-    return rows.groupBy(*KEYS).agg(
-        F.sum("count").alias("count"),
-        F.sum("sum").cast(SUM).alias("sum"),
-        F.min("low").alias("low"),
-        F.max("high").alias("high"),
-        F.max("last").alias("last"),
-        united.alias("sketch"),
-    )
+    return grouped.select("*", *_told(metrics))
 
 
 def summed(metrics: Sequence[Metric]) -> list[Metric]:
@@ -94,41 +58,57 @@ def summed(metrics: Sequence[Metric]) -> list[Metric]:
     return [metric for metric in metrics if not isinstance(metric.value, Duration)]
 
 
-def windows_of(metric: Metric, at: Column) -> Column:
-    """Return the windows that hold a time in seconds, as an array of structs."""
-    found = []
-    for window in metric.windows:
-        latest = F.floor(at / window.every) * window.every
-        for step in range(window.width // window.every):
-            start = (latest - step * window.every).cast("bigint").alias("start")
-            found.append(F.struct(start, F.lit(window.width).alias("width")))
-    return F.array(*found)
+def group(made: Sequence[Column]) -> Column:
+    """Spell texts as a JSON array."""
+    return (
+        F.to_json(F.array(*made).cast("array<string>"), {"ignoreNullFields": "false"})
+        if made
+        else F.lit("[]")
+    )
 
 
-def texts(made: Sequence[Column]) -> Column:
-    """Return an array of texts, which may be empty."""
-    return F.array(*made).cast("array<string>")
+def twin(metrics: Sequence[Metric], index: int) -> int:
+    """Return the first metric that takes the same from the same notifications."""
+    return next(i for i, metric in enumerate(metrics) if _taken(metric) == _taken(metrics[index]))
 
 
-def last(value: Column) -> Column:
-    """Return a number with when and where it was, of which the latest is the largest."""
-    return F.struct("time", "topic", "partition", "offset", value.alias("value"))
+def item_of_text(metric: Metric) -> bool:
+    """Tell whether what a metric counts is among the texts that tell groups apart."""
+    return metric.kind == "top" and isinstance(metric.value, Path) and not is_own(metric.value)
 
 
-def item(metric: Metric, value: Column) -> Column:
-    """Return the bucket of a number, for kinds that have one."""
-    if metric.kind == "percentiles":
-        return buckets.of_value(value).cast("string")
-    if metric.kind == "histogram":
-        return buckets.of_bounds(value, metric.bounds).cast("string")
-    return F.lit(None).cast("string")
+def _taken(metric: Metric) -> object:
+    item = (
+        metric.bounds if metric.kind == "histogram" else metric.kind in ("percentiles", "top") and metric.kind
+    )
+    return metric.selection, metric.value, metric.kind in COUNTED, item
 
 
-def _roots(metrics: Sequence[Metric]) -> list[str]:
+def _told(metrics: Sequence[Metric]) -> list[Column]:
+    made = []
+    for index, metric in enumerate(metrics):
+        if isinstance(metric.value, Duration):
+            continue
+        texts = [
+            F.col(f"g{index}_{place}") if is_own(path) else columns.text(path)
+            for place, (_, path) in enumerate(metric.group_by)
+        ]
+        made.append(group(texts).alias(f"group{index}"))
+        chosen = metric.selection
+        if not chosen.conditions and (chosen.event_types or chosen.publishers or chosen.priorities):
+            made.append(columns.selected_by_texts(chosen).alias(f"s{index}"))
+        if item_of_text(metric) and isinstance(metric.value, Path):
+            made.append(columns.text(metric.value).alias(f"i{index}"))
+    return made
+
+
+def _roots(grouped: Sequence[Metric]) -> list[str]:
     """List the texts of a notification that tell groups apart."""
     found = {"priority"}
-    for metric in summed(metrics):
+    for metric in grouped:
         found |= {path.root for _, path in metric.group_by if path.root not in TREES}
+        if item_of_text(metric) and isinstance(metric.value, Path):
+            found.add(metric.value.root)
         if metric.selection.event_types:
             found.add("event_type")
         if metric.selection.publishers:
@@ -138,107 +118,81 @@ def _roots(metrics: Sequence[Metric]) -> list[str]:
     return sorted(found - set(KEPT))
 
 
-def _own(index: int, metric: Metric) -> list[Column]:
+def _own(metrics: Sequence[Metric], index: int) -> dict[str, Column]:
+    metric, same = metrics[index], twin(metrics, index)
     if isinstance(metric.value, Duration):
-        return []
+        return {}
     chosen = columns.selected(metric.selection)
-    made = [chosen.alias(f"s{index}")] if metric.selection.conditions else []
+    made = {f"s{index}": chosen} if metric.selection.conditions else {}
     for place, (_, path) in enumerate(metric.group_by):
-        if _is_own(path):
-            made.append(F.when(chosen, columns.text(path)).alias(f"g{index}_{place}"))
-    if isinstance(metric.value, Constant):
+        if is_own(path):
+            made[f"g{index}_{place}"] = F.when(chosen, columns.text(path))
+    if isinstance(metric.value, Constant) or item_of_text(metric):
         return made
-    if metric.kind in _COUNTED:
+    if metric.kind in COUNTED:
         name = "i" if metric.kind == "top" else "t"
-        return [*made, F.when(chosen, _text(metric.value)).alias(f"{name}{index}")]
-    value = F.when(chosen, _number(metric.value))
+        return made | {f"{name}{same}": F.when(chosen, _text(metric.value))}
     if metric.kind in ("percentiles", "histogram"):
-        made.append(item(metric, value).alias(f"i{index}"))
-    return [*made, value.alias(f"v{index}")]
+        made[f"i{same}"] = F.when(chosen, _bucket(metric, _double(metric.value)))
+    if _is_plain_latency(metric):
+        return made
+    return made | {f"v{same}": F.when(chosen, _number(metric.value))}
 
 
-def _is_own(path: Path) -> bool:
+def is_own(path: Path) -> bool:
+    """Tell whether a path leads to what is no text that tells groups apart."""
     return path.root in TREES or path.root in KEPT
 
 
+def _latency() -> Column:
+    return F.unix_micros("logged") - F.unix_micros("time")
+
+
+def _is_plain_latency(metric: Metric) -> bool:
+    """Tell whether a metric is the latency of everything, which is the difference of what is kept anyway."""
+    return isinstance(metric.value, Latency) and metric.selection == Selection()
+
+
 def _number(value: Path | Latency) -> Column:
-    if isinstance(value, Path):
-        return columns.number(value)
-    return ((F.unix_micros("logged") - F.unix_micros("time")) / F.lit(1_000_000)).cast(NUMBER)
+    # Whole microseconds add up in a tenth of the time that decimals take.
+    return columns.number(value) if isinstance(value, Path) else _latency()
+
+
+def _double(value: Path | Latency) -> Column:
+    return _number(value).cast("double") if isinstance(value, Path) else _latency() / F.lit(1_000_000)
 
 
 def _text(value: Path | Latency) -> Column:
-    return columns.text(value) if isinstance(value, Path) else _number(value).cast("string")
+    return columns.text(value) if isinstance(value, Path) else _seconds(_latency()).cast("string")
 
 
-def _measures(index: int, metric: Metric) -> list[Column]:
+def _seconds(microseconds: Column) -> Column:
+    return (microseconds.cast("decimal(20,0)") * F.lit(_MICROSECOND).cast("decimal(7,6)")).cast(SUM)
+
+
+def _bucket(metric: Metric, value: Column) -> Column:
+    if metric.kind == "percentiles":
+        return buckets.of_value(value).cast("string")
+    return buckets.of_bounds(value, metric.bounds).cast("string")
+
+
+def _measures(metrics: Sequence[Metric], index: int) -> dict[str, Column]:
+    metric, same = metrics[index], twin(metrics, index)
     if isinstance(metric.value, Constant | Duration) or metric.kind == "top":
-        return []
-    if metric.kind in _COUNTED:
-        text = F.col(f"t{index}")
-        sketch = F.hll_sketch_agg(text, SKETCH_SIZE).alias(f"sketch{index}")
-        return [F.count(text).alias(f"count{index}"), *([sketch] if metric.kind == "distinct" else [])]
-    value = F.col(f"v{index}")
-    made = [
-        F.count(value).alias(f"count{index}"),
-        F.sum(value).alias(f"sum{index}"),
-        F.min(value).alias(f"low{index}"),
-        F.max(value).alias(f"high{index}"),
-    ]
-    if metric.kind == "last":
-        made.append(F.max(F.when(value.isNotNull(), last(value))).alias(f"last{index}"))
-    return made
-
-
-def _partial(index: int, metric: Metric) -> Column:
-    chosen = columns.selected_by_texts(metric.selection)
-    if metric.selection.conditions:
-        chosen = F.col(f"s{index}")
-    group = [
-        F.col(f"g{index}_{place}") if _is_own(path) else columns.text(path)
-        for place, (_, path) in enumerate(metric.group_by)
-    ]
-    figures = _constant(metric) if isinstance(metric.value, Constant) else _measured(index, metric)
-    types = {"item": "string", "count": "bigint", "sum": SUM, "low": NUMBER, "high": NUMBER, "last": _LAST}
-    row = {name: figures.get(name, F.lit(None)).cast(kind) for name, kind in types.items()}
-    row["sketch"] = figures.get("sketch", F.lit(None).cast("binary"))
-    return F.when(
-        chosen,
-        F.struct(
-            windows_of(metric, F.col("start")).alias("windows"),
-            F.lit(metric.name).alias("metric"),
-            texts(group).alias("group"),
-            *(column.alias(name) for name, column in row.items()),
-        ),
-    )
-
-
-def _constant(metric: Metric) -> dict[str, Column]:
-    """Make the figures of a metric that counts notifications, or a number for each."""
-    count, number = F.col("count"), F.lit(_constant_of(metric)).cast(NUMBER)
-    if metric.kind == "error_share":
-        return {"count": count, "sum": F.when(F.col("priority").isin(*ERROR_PRIORITIES), count).otherwise(0)}
-    nowhere = [F.lit(None).cast(kind) for kind in ("string", "int", "bigint")]
-    return {
-        "count": count,
-        "sum": (count * number).cast(SUM),
-        "low": number,
-        "high": number,
-        "last": F.struct("newest", *nowhere, number),
+        return {}
+    if metric.kind in COUNTED:
+        text = F.col(f"t{same}")
+        sketch = {f"sketch{index}": F.hll_sketch_agg(text, SKETCH_SIZE)} if metric.kind == "distinct" else {}
+        return {f"count{same}": F.count(text)} | sketch
+    value = _latency() if _is_plain_latency(metric) else F.col(f"v{same}")
+    unit = _seconds if isinstance(metric.value, Latency) else lambda number: number
+    made = {
+        f"count{same}": F.count(value),
+        f"sum{same}": unit(F.sum(value)).cast(SUM),
+        f"low{same}": unit(F.min(value)).cast(NUMBER),
+        f"high{same}": unit(F.max(value)).cast(NUMBER),
     }
-
-
-def _constant_of(metric: Metric) -> str:
-    return str(metric.value.number) if isinstance(metric.value, Constant) else "1"
-
-
-def _measured(index: int, metric: Metric) -> dict[str, Column]:
-    if metric.kind == "top":
-        counted = F.when(F.col(f"i{index}").isNotNull(), F.col("count")).otherwise(0)
-        return {"item": F.col(f"i{index}"), "count": counted}
-    names = {"count", "sum", "low", "high"} if metric.kind not in _COUNTED else {"count"}
-    names |= {"last"} if metric.kind == "last" else {"sketch"} if metric.kind == "distinct" else set()
-    figures = {name: F.col(f"{name}{index}") for name in names}
-    if metric.kind in ("percentiles", "histogram"):
-        figures["item"] = F.col(f"i{index}")
-    return figures
+    if metric.kind == "last":
+        place = F.struct("time", "topic", "partition", "offset", unit(value).cast(NUMBER).alias("value"))
+        made[f"last{index}"] = F.max(F.when(value.isNotNull(), place))
+    return made

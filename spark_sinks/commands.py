@@ -13,7 +13,9 @@ from notifier_kafka.cli import arguments, text
 from notifier_kafka.cli.command import Command, Lister
 from notifier_kafka.cli.exits import Exit, Partial, UsageError
 from notifier_kafka.driver import Driver
-from spark_sinks import metrics, plan, settings, topics
+from spark_sinks import metrics, plan, reading, settings
+from spark_sinks.bounds import Bounds, Clock
+from spark_sinks.ledger import Ledger
 from spark_sinks.settings import Settings
 
 COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
@@ -40,8 +42,8 @@ class Aggregate(Command):
         add("--window", metavar="W", help="The width of a window: 30s, 1m, 1h.")
         add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go; repeatable.")
         add("--checkpoint-dir", metavar="DIR", help="Where it is kept what is counted.")
-        add("--since", type=arguments.start, metavar="WHEN", help="Count what was recorded from then on.")
-        add("--until", type=arguments.start, metavar="WHEN", help="Count what was recorded before.")
+        add("--since", type=_since, metavar="WHEN", help="Count what was recorded from then on.")
+        add("--until", type=arguments.moment, metavar="WHEN", help="Count what was recorded before.")
         add("--max-records", type=arguments.positive, metavar="N", help="End after N records.")
         add("--every", type=metrics.parse_width, metavar="W", help="Run again and again, such as every 60s.")
         add(
@@ -64,16 +66,43 @@ class Aggregate(Command):
         with self.program.transport(parsed_args.input) as transport:
             wanted = parsed_args.topic or framework.notifications(conf).topics
             if parsed_args.dry_run:
-                return _say_what(transport.driver, wanted)
+                return _say_what(transport.driver, chosen, wanted, _bounds(chosen, parsed_args))
             return _run(transport.driver, chosen, wanted, parsed_args)
 
 
-def _say_what(driver: Driver, wanted: Sequence[str]) -> int:
-    spans = driver.spans(topics.existing(driver, wanted))
-    for span in spans:
+def _since(argument: str) -> str | float:
+    found = arguments.start(argument)
+    if isinstance(found, int):
+        raise argparse.ArgumentTypeError(f"{argument!r} is none of beginning, end or a time")
+    return found
+
+
+def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], bounds: Bounds) -> int:
+    found, lost = reading.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
+    if bounds.records is not None:
+        found = list(plan.limit(found, bounds.records))
+    for span in found:
         text.note(f"{span.partition.topic}[{span.partition.number}]: offsets {span.start} to {span.stop}")
-    text.note(f"{plan.records(spans)} records in {len(spans)} partitions")
+    for words, _ in lost:
+        text.note(words)
+    text.note(f"{plan.records(found)} records in {len({span.partition for span in found})} partitions")
     return Exit.OK
+
+
+def _bounds(chosen: Settings, args: argparse.Namespace) -> Bounds:
+    """Make the bounds of a run of options and arguments."""
+    group = chosen.group
+    since = args.since if isinstance(args.since, float) else None
+    return Bounds(
+        since=0.0 if args.since == "earliest" else since,
+        until=args.until,
+        start="latest" if args.since == "latest" else group.start,
+        records=args.max_records,
+        batch_records=group.batch_records,
+        horizon=group.deduplicate,
+        clock=Clock(group.clock_behind, group.clock_ahead),
+        allow_loss=args.allow_loss,
+    )
 
 
 class _Stop:
@@ -103,7 +132,7 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
     with running.opened(driver, chosen) as made:
         # After Spark's own handler for Ctrl-C.
         stop = _Stop()
-        bounds = running.bounds(chosen, args)
+        bounds = _bounds(chosen, args)
         while True:
             began = time.monotonic()
             sums = made.run(wanted, bounds, stop)
@@ -130,8 +159,8 @@ class ShowMetrics(Lister):
             help="parquet:DIR or jdbc:sqlite:FILE; the configured one.",
         )
         add("--metric", metavar="PATTERN", default="*", help="Only these, with * and ?.")
-        add("--since", type=arguments.start, metavar="WHEN", help="Only windows that end after.")
-        add("--until", type=arguments.start, metavar="WHEN", help="Only windows that begin before.")
+        add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after.")
+        add("--until", type=arguments.moment, metavar="WHEN", help="Only windows that begin before.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:

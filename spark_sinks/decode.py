@@ -4,14 +4,13 @@ Every form is recognised for each record: the v2 envelope, the flat object, Clou
 structured and binary. The same records are malformed, for the same reasons.
 """
 
-from typing import NamedTuple
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka import cloudevents, codec
 from notifier_kafka.notification import PRIORITIES
 from spark_sinks import jsontext
+from spark_sinks.bounds import CLOCK, Clock
 from spark_sinks.jsontext import get, kind, never, text_of
 
 RAW = (
@@ -35,16 +34,6 @@ _TEXTS = {
 }
 _NOBODY = "about:blank"
 _REQUIRED = ("specversion", "id", "type", "source")
-
-
-class Clock(NamedTuple):
-    """How far, in seconds, an event may lie before and after its record for its time to count."""
-
-    behind: int = 30 * 86_400
-    ahead: int = 3_600
-
-
-CLOCK = Clock()
 
 
 def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
@@ -101,12 +90,13 @@ def _layers(raw: DataFrame) -> DataFrame:
         size.alias("size"),
         text.alias("text"),
         form.alias("form"),
-        F.when(sound, jsontext.parse(text)).alias("outer"),
+        F.when(sound, jsontext.opened(text)).alias("opened"),
     )
 
 
 def _open(layers: DataFrame) -> DataFrame:
     """Find the object that holds the members, in an envelope or not."""
+    layers = _parsed(layers, "text", "outer")
     outer = F.col("outer")
     version, message = (get(outer, n) for n in (codec.VERSION_MEMBER, codec.MESSAGE_MEMBER))
     announced = F.col("form") == "structured"
@@ -128,10 +118,24 @@ def _open(layers: DataFrame) -> DataFrame:
     )
     enveloped = F.col("shape") == "envelope"
     body = F.when(enveloped & (F.col("version") == codec.VERSION), F.col("body"))
-    inner = F.when(enveloped, jsontext.parse(body)).otherwise(F.col("outer"))
-    kept = [name for name in found.columns if name not in ("form", "shape")]
-    found = settle(found, *kept, F.col("shape").alias("form"), inner.alias("inner"))
+    kept = [name for name in found.columns if name not in ("form", "shape", "body")]
+    found = settle(
+        found,
+        *kept,
+        F.col("shape").alias("form"),
+        "body",
+        body.alias("within"),
+        jsontext.opened(body).alias("opened"),
+    )
+    found = _parsed(found, "within", "parsed")
+    inner = F.when(F.col("form") == "envelope", F.col("parsed")).otherwise(F.col("outer"))
+    found = settle(found, *found.drop("parsed", "within").columns, inner.alias("inner"))
     return found.select("*", _layer_reason().alias("fault"))
+
+
+def _parsed(frame: DataFrame, text: str, name: str) -> DataFrame:
+    value = jsontext.value(F.col("opened"), F.col(text)).alias(name)
+    return settle(frame, *frame.drop("opened").columns, value)
 
 
 def _layer_reason() -> Column:
@@ -184,7 +188,7 @@ def _members() -> list[Column]:
     context = F.when(_is("binary"), _header("context")).when(
         _is("structured"), text_of(get(inner, "context"))
     )
-    parsed = jsontext.parse(context)
+    parsed = jsontext.value(jsontext.opened(context), context)
     payload = F.when(_is("structured"), get(inner, "data")).otherwise(get(inner, "payload"))
     return [
         *made,

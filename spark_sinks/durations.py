@@ -5,48 +5,59 @@ each start and each end; an end is paired with the latest start before it with t
 which does not depend on the order in which they came.
 """
 
-import functools
+import json
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_sinks import aggregate, columns
-from spark_sinks.aggregate import PARTIAL
-from spark_sinks.columns import NUMBER, SUM
+from spark_sinks import aggregate, buckets, columns, rollup
+from spark_sinks.decode import POSITION
 from spark_sinks.metrics import Duration, Metric
 
-EVENT = (
-    "metric string, operation string, key string, ending boolean, time timestamp, "
-    "topic string, partition int, offset bigint, `group` array<string>"
+EVENT = pa.schema(
+    {
+        "metric": pa.string(),
+        "pair": pa.int64(),
+        "ending": pa.bool_(),
+        "time": rollup.TIME,
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "group": pa.string(),
+    }
 )
-"""``operation`` is what the event types of start and end have in common."""
-
-_NAMES = ("metric", "operation", "key", "ending", "time", "topic", "partition", "offset", "group")
+"""``pair`` is a hash of the metric, the key, and what the event types of start and end have in common."""
 
 
-def events(metrics: Sequence[Metric]) -> Column:
-    """Return the starts and ends that a notification is, as an array of structs."""
-    made = [_event(metric, metric.value) for metric in metrics if isinstance(metric.value, Duration)]
-    return F.filter(F.array(*made), lambda each: each.isNotNull())
+def events(metrics: Sequence[Metric]) -> list[Column]:
+    """Return for metric 3 ``p3``, the pair that a notification is of, whether it ends it, and groups."""
+    made = []
+    for index, metric in enumerate(metrics):
+        if isinstance(metric.value, Duration):
+            made += _event(index, metric, metric.value)
+    return made
 
 
-def _event(metric: Metric, value: Duration) -> Column:
+def _event(index: int, metric: Metric, value: Duration) -> list[Column]:
     event_type = F.col("event_type")
     ending = event_type.endswith(value.end)
     suffix = F.when(ending, len(value.end)).otherwise(len(value.start))
-    key = F.coalesce(*(columns.text(path) for path in value.keys))
+    operation = F.substr(event_type, F.lit(1), F.length(event_type) - suffix)
     found = columns.selected(metric.selection) & (ending | event_type.endswith(value.start))
-    return F.when(
-        found & key.isNotNull(),
-        F.struct(
-            F.lit(metric.name).alias("metric"),
-            F.substr(event_type, F.lit(1), F.length(event_type) - suffix).alias("operation"),
-            key.alias("key"),
-            ending.alias("ending"),
-            aggregate.texts([columns.text(path) for _, path in metric.group_by]).alias("group"),
+    key = F.coalesce(*(F.when(found, columns.text(path)) for path in value.keys))
+    pair = F.xxhash64(F.lit(metric.name), operation, key)
+    return [
+        F.when(key.isNotNull(), pair).alias(f"p{index}"),
+        ending.alias(f"e{index}"),
+        *(
+            F.when(found, columns.text(path)).alias(f"d{index}_{place}")
+            for place, (_, path) in enumerate(metric.group_by)
+            if aggregate.is_own(path)
         ),
-    )
+    ]
 
 
 def any_of(metrics: Sequence[Metric]) -> bool:
@@ -61,58 +72,101 @@ def is_event(metric: Metric, value: Duration) -> Column:
     return chosen & (event_type.endswith(value.end) | event_type.endswith(value.start))
 
 
-def rows_of(prepared: DataFrame) -> DataFrame:
-    """Take the starts and ends out of prepared notifications, where they are ``pairs``."""
-    each = prepared.where(F.col("reason").isNull()).select(
-        F.explode("pairs").alias("pair"), "time", "topic", "partition", "offset"
+def rows_of(prepared: DataFrame, metrics: Sequence[Metric]) -> pa.Table:
+    """Take the starts and ends out of prepared notifications."""
+    sound = prepared.where(F.col("reason").isNull())
+    found = [EVENT.empty_table()]
+    for index, metric in enumerate(metrics):
+        if isinstance(metric.value, Duration):
+            group = [
+                F.col(f"d{index}_{place}") if aggregate.is_own(path) else columns.text(path)
+                for place, (_, path) in enumerate(metric.group_by)
+            ]
+            own = [F.col(f"p{index}").alias("pair"), F.col(f"e{index}").alias("ending")]
+            mine = sound.where(F.col(f"p{index}").isNotNull())
+            table = mine.select(*own, "time", *POSITION, _packed(group).alias("group")).toArrow()
+            groups = table["group"].combine_chunks().dictionary_encode()
+            spelled = pa.array(map(_unpacked, groups.dictionary.to_pylist()), pa.string())
+            table = table.set_column(table.column_names.index("group"), "group", spelled.take(groups.indices))
+            table = table.append_column("metric", pa.repeat(metric.name, len(table)))
+            found.append(table.select(EVENT.names).cast(EVENT))
+    return pa.concat_tables(found)
+
+
+def _packed(texts: Sequence[Column]) -> Column:
+    # To spell JSON for each of a million events would take a second; there are few groups.
+    each = (
+        F.when(t.isNull(), "-").otherwise(F.concat(F.length(t).cast("string"), F.lit(":"), t)) for t in texts
     )
-    return each.select(*(F.col(name) if name in each.columns else F.col(f"pair.{name}") for name in _NAMES))
+    return F.concat(*each) if texts else F.lit("")
 
 
-def touched(events: DataFrame, new: DataFrame) -> DataFrame:
+def _unpacked(packed: str) -> str:
+    found: list[str | None] = []
+    while packed:
+        if packed[0] == "-":
+            found.append(None)
+            packed = packed[1:]
+        else:
+            size, _, rest = packed.partition(":")
+            found.append(rest[: int(size)])
+            packed = rest[int(size) :]
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+
+def touched(events: pa.Table, new: pa.Table) -> pa.Table:
     """Return the ends whose durations the events of a batch may have changed or added."""
-    keys = new.select("metric", "operation", "key").distinct()
-    return events.where("ending").join(keys, ["metric", "operation", "key"], "left_semi")
+    return events.filter(pc.and_(events["ending"], pc.is_in(events["pair"], pc.unique(new["pair"]))))
 
 
-def units(ends: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
-    """Return the metrics and windows that some ends fall into."""
-    made = ends.sparkSession.createDataFrame([], "metric string, start bigint, width int")
+def reach(metrics: Sequence[Metric]) -> tuple[int, int]:
+    """Return how many seconds before and after new events there may be others that matter."""
+    found = [(metric, metric.value) for metric in metrics if isinstance(metric.value, Duration)]
+    within = max(value.within for _, value in found)
+    width = max(window.width for metric, _ in found for window in metric.windows)
+    return within + width, within + width
+
+
+def partials(events: pa.Table, metrics: Sequence[Metric], unite: rollup.Unite) -> pa.Table:
+    """Pair starts and ends, and make partials of the durations."""
+    paired = _paired(events)
+    made = [rollup.PARTIAL.empty_table()]
     for metric in metrics:
         if isinstance(metric.value, Duration):
-            windows = F.explode(aggregate.windows_of(metric, F.unix_seconds("time"))).alias("window")
-            mine = ends.where(F.col("metric") == metric.name).select("metric", windows)
-            made = made.unionByName(mine.select("metric", "window.*"))
-    return made.distinct()
+            mine = paired.filter(pc.equal(paired["metric"], metric.name))
+            mine = mine.filter(pc.less_equal(mine["took"], metric.value.within * 1_000_000))
+            made += [rollup.merge(each, unite) for each in windows(mine, metric)]
+    return pa.concat_tables(made)
 
 
-def partials(events: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
-    """Pair starts and ends, and make partials of the durations."""
-    order = Window.partitionBy("metric", "operation", "key").orderBy("time", "ending")
-    started = F.last(F.when(~F.col("ending"), F.col("time")), ignorenulls=True).over(
-        order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    seconds = (F.unix_micros("time") - F.unix_micros("started")) / F.lit(1_000_000)
-    paired = events.withColumn("started", started).where("ending").withColumn("value", seconds.cast(NUMBER))
-    made = [_rows(paired, metric, metric.value) for metric in metrics if isinstance(metric.value, Duration)]
-    if not made:
-        return events.sparkSession.createDataFrame([], PARTIAL)
-    return aggregate.merge(functools.reduce(DataFrame.unionByName, made), metrics)
+def windows(ends: pa.Table, metric: Metric) -> list[pa.Table]:
+    """Return what ends count for in each window; of what is not paired yet, the windows."""
+    figures = {"group": ends["group"]}
+    if "took" in ends.column_names:
+        value = pc.multiply(
+            pc.cast(ends["took"], pa.decimal128(19, 0)), pa.scalar(_MICROSECOND, pa.decimal128(7, 6))
+        )
+        figures["sum"] = pc.cast(value, rollup.SUM)
+        figures["low"] = figures["high"] = figures["last_value"] = pc.cast(value, rollup.NUMBER)
+        figures["count"] = pa.repeat(pa.scalar(1, pa.int64()), len(ends))
+        figures["item"] = buckets.items(pc.divide(pc.cast(ends["took"], pa.float64()), 1e6), metric)
+        if metric.kind in ("last", "gap"):
+            figures |= {f"last_{name}": ends[name] for name in ("time", "topic", "partition", "offset")}
+    seconds = pc.divide(pc.cast(ends["time"], pa.int64()), 1_000_000)
+    return rollup.spread(metric, seconds, figures)
 
 
-def _rows(paired: DataFrame, metric: Metric, value: Duration) -> DataFrame:
-    mine = paired.where((F.col("metric") == metric.name) & (F.col("value") <= value.within))
-    windows = aggregate.windows_of(metric, F.unix_seconds("time"))
-    number = F.col("value")
-    return mine.select(F.explode(windows).alias("window"), "*").select(
-        "window.*",
-        "metric",
-        "group",
-        aggregate.item(metric, number).alias("item"),
-        F.lit(1).cast("bigint").alias("count"),
-        number.cast(SUM).alias("sum"),
-        number.alias("low"),
-        number.alias("high"),
-        aggregate.last(number).alias("last"),
-        F.lit(None).cast("binary").alias("sketch"),
-    )
+def _paired(events: pa.Table) -> pa.Table:
+    """Return the ends that have a start before them, with the microseconds that it ``took``."""
+    known = events.append_column("order", pc.cast(events["ending"], pa.int8()))
+    known = known.sort_by([(name, "ascending") for name in ("pair", "time", "order")]).combine_chunks()
+    time = pc.cast(known["time"], pa.int64())
+    begun = pc.fill_null_forward(pc.if_else(known["ending"], None, time))
+    whose = pc.fill_null_forward(pc.if_else(known["ending"], None, known["pair"]))
+    known = known.append_column("took", pc.subtract(time, begun))
+    # A start of another pair, or none at all, is no start.
+    found = pc.fill_null(pc.equal(whose, known["pair"]), False)  # noqa: FBT003 - its only way
+    return known.filter(pc.and_(known["ending"], found))
+
+
+_MICROSECOND = pa.scalar("0.000001").cast(pa.decimal128(7, 6)).as_py()

@@ -8,13 +8,17 @@ that was interrupted is written the same again.
 """
 
 import contextlib
+import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Driver, Span
@@ -27,35 +31,26 @@ from spark_sinks import (
     needs,
     partials,
     plan,
+    reading,
+    rollup,
     rows,
     source,
-    topics,
     usual,
 )
+from spark_sinks.bounds import Bounds
 from spark_sinks.ledger import Ledger
 from spark_sinks.metrics import Metric
 from spark_sinks.plan import Plan
 from spark_sinks.sinks.sink import Sink
+from spark_sinks.sketches import Sketches
 
 LOG = logging.getLogger(__name__)
 
 
+# What of each record is brought to the driver: enough to find out what was counted before.
+_MARKS = ("id", "place", "logged", "usual")
 _COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
 _NOTHING: dict[str, Any] = {"malformed": {}, "newest": None, "newest_logged": 0.0} | dict.fromkeys(_COUNTS, 0)
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What a run counts: times are seconds since the epoch."""
-
-    since: float | None = None
-    until: float | None = None
-    start: str = "earliest"
-    records: int | None = None
-    batch_records: int = 2_000_000
-    horizon: float = 3_600.0
-    clock: decode.Clock = decode.CLOCK
-    allow_loss: bool = False
 
 
 @dataclass
@@ -93,6 +88,7 @@ class Job:
         self._ledger = ledger
         self._metrics = metrics
         self._sinks = sinks
+        self._sketches = Sketches(spark)
 
     def run(self, wanted: Sequence[str], bounds: Bounds, stopped: Callable[[], bool] = lambda: False) -> Sums:
         """Count what the topics hold now, in as many batches as it takes.
@@ -114,32 +110,19 @@ class Job:
             part = plan.limit(spans, min(left, bounds.batch_records))
             self._start(Plan(self._ledger.last() + 1, part), bounds, sums)
             left -= plan.records(part)
-            spans = self._uncounted(spans)
+            spans = reading.uncounted(self._ledger, spans)
         self._feed(sums)
         sums.seconds = time.monotonic() - began
         return sums
 
     def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
-        names = topics.existing(self._driver, wanted)
-        held, counted = self._driver.spans(names), self._ledger.counted()
-        lost = plan.check_retention(held, counted)
-        for span, records in lost:
-            text = (
-                f"topic {span.partition.topic}, partition {span.partition.number}: {records} records before "
-                f"offset {span.start} were deleted before they were counted"
-            )
+        found, lost = reading.spans(self._driver, self._ledger, wanted, bounds)
+        for text, records in lost:
             if not bounds.allow_loss:
                 raise LogUnusable(f"{text}; --allow-loss goes on without them")
             LOG.warning("%s", text)
             sums.lost += records
-        if bounds.since is not None:
-            return self._uncounted(self._driver.spans(names, bounds.since, bounds.until))
-        ends = held if bounds.until is None else self._driver.spans(names, None, bounds.until)
-        return plan.following(ends, counted, bounds.start)
-
-    def _uncounted(self, spans: Sequence[Span]) -> list[Span]:
-        counted = self._ledger.counted()
-        return [part for span in spans for part in plan.uncounted(span, counted.get(span.partition, ()))]
+        return found
 
     def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
         self._ledger.write_plan(planned)
@@ -155,81 +138,82 @@ class Job:
         _add(sums, planned, noted)
 
     def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
-        quick, rest = usual.split(
-            self._source.read(self._spark, planned.spans), bounds.clock, needs.payload(self._metrics)
-        )
+        raw = self._source.read(self._spark, planned.spans)
+        quick = usual.decode(raw, bounds.clock, needs.payload(self._metrics))
         with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
-            times = first.agg(
-                F.min("logged").alias("oldest"),
-                F.max("logged").alias("newest"),
-                F.count_if(~F.col("usual")).alias("unusual"),
-            ).first()
-            assert times is not None  # noqa: S101 - an aggregate has a row
+            found = first.select(*_MARKS).toArrow()
             LOG.info("batch %d: read", planned.batch)
-            if not times.unusual:
-                return self._keep(planned, first, times, bounds)
+            others = found["place"].filter(pc.invert(found["usual"]))
+            if not len(others):
+                return self._keep(planned, first, found, bounds)
             # The long way for the others, read again: it is not even planned where there are none.
-            decoded = decode.decode(rest, bounds.clock)
+            decoded = decode.decode(self._only(raw, others, planned), bounds.clock)
             with _kept(self._prepared(decoded, planned, F.lit(False).alias("usual"))) as second:  # noqa: FBT003
-                return self._keep(planned, first.where("usual").unionByName(second), times, bounds)
+                usuals = found.filter(found["usual"])
+                found = pa.concat_tables([usuals, second.select(*_MARKS).toArrow()])
+                both = first.where("usual").unionByName(second) if len(usuals) else second
+                return self._keep(planned, both, found, bounds)
 
     def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
-        pairs = durations.events(self._metrics).alias("pairs")
-        return dedupe.place(aggregate.prepare(decoded, self._metrics, pairs, mark), planned.spans)
+        kept = aggregate.prepare(decoded, self._metrics, mark, *durations.events(self._metrics))
+        return dedupe.prepare(kept, planned.spans)
 
-    def _keep(self, planned: Plan, placed: DataFrame, times: Row, bounds: Bounds) -> dict[str, Any]:
+    def _only(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
+        if len(places) == planned.records:
+            return raw
+        listed = self._spark.createDataFrame(pa.table({"wanted": places}))
+        return raw.join(F.broadcast(listed), dedupe.place(planned.spans) == F.col("wanted")).drop("wanted")
+
+    def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
         """Write what a batch leaves behind, and return what is noted of it."""
         batch = planned.batch
-        with contextlib.ExitStack() as kept:
-            if bounds.horizon and times.oldest is not None:
-                ids = kept.enter_context(_kept(dedupe.ids(placed)))
-                partials.write(ids, self._ledger, "seen", batch)
-                placed = dedupe.mark(
-                    placed, ids, self._seen(planned, times.oldest.timestamp() - bounds.horizon)
-                )
-            summary = kept.enter_context(_kept(aggregate.summarise(placed, self._metrics)))
-            partials.write(aggregate.partials(summary, self._metrics), self._ledger, "partials", batch)
-            LOG.info("batch %d: partials written", batch)
-            noted = self._note(summary)
-            if durations.any_of(self._metrics):
-                partials.write(durations.rows_of(placed), self._ledger, "pairs", batch)
-            if noted["malformed"]:
-                self._set_aside(placed, planned)
-        return noted | {"newest_logged": times.newest.timestamp() if times.newest else 0.0}
+        oldest, newest = pc.min_max(found["logged"]).as_py().values()
+        if bounds.horizon and oldest is not None:
+            once = dedupe.ids(found)
+            partials.write(once, self._ledger, "seen", batch)
+            seen = self._seen(planned, oldest.timestamp() - bounds.horizon)
+            placed = dedupe.mark(placed, dedupe.duplicates(found, once, seen))
+        summary = aggregate.summarise(placed, self._metrics).toArrow()
+        rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
+        partials.write(rolled, self._ledger, "partials", batch)
+        LOG.info("batch %d: partials written", batch)
+        noted = self._note(summary)
+        if durations.any_of(self._metrics):
+            partials.write(durations.rows_of(placed, self._metrics), self._ledger, "pairs", batch)
+        if noted["malformed"]:
+            self._set_aside(placed, planned)
+        return noted | {"newest_logged": newest.timestamp() if newest else 0.0}
 
-    def _seen(self, planned: Plan, since: float) -> DataFrame | None:
-        before = range(1, planned.batch)
-        recent = [batch for batch in before if self._ledger.sums(batch)["newest_logged"] >= since]
-        return partials.read(self._spark, self._ledger, "seen", recent) if recent else None
+    def _seen(self, planned: Plan, since: float) -> Iterator[pa.ChunkedArray]:
+        for batch in range(1, planned.batch):
+            if self._ledger.sums(batch)["newest_logged"] >= since:
+                yield partials.read(self._ledger, "seen", [batch])["id"]
 
-    def _note(self, summary: DataFrame) -> dict[str, Any]:
+    def _note(self, summary: pa.Table) -> dict[str, Any]:
         """Add up what became of the records of a batch."""
         last = self._ledger.last()
         newest = self._ledger.sums(last)["newest"] if last else None
-        late = F.when(F.col("start") < F.lit(newest), F.col("count")).otherwise(0) if newest else F.lit(0)
-        found = summary.groupBy("reason").agg(
-            F.sum("count").alias("count"),
-            F.sum("misdated").alias("misdated"),
-            F.sum(late).alias("late"),
-            F.max("start").alias("newest"),
-        )
-        counts = {row.reason: row for row in found.collect()}
-        good, duplicate = counts.pop(None, None), counts.pop(dedupe.DUPLICATE, None)
-        return {
-            "read": sum(row["count"] for row in (good, duplicate, *counts.values()) if row),
-            "decoded": good["count"] if good else 0,
-            "duplicate": duplicate["count"] if duplicate else 0,
-            "malformed": {reason: row["count"] for reason, row in counts.items()},
-            "misdated": good.misdated if good else 0,
-            "late": good.late if good else 0,
-            "newest": max(filter(None, (newest, good and good.newest)), default=None),
-        }
+        counts: Counter[str | None] = Counter()
+        noted = {"misdated": 0, "late": 0}
+        columns = (summary[name].to_pylist() for name in ("reason", "start", "count", "misdated"))
+        latest = newest
+        for reason, start, count, misdated in zip(*columns, strict=True):
+            counts[reason] += count
+            if reason is None:
+                noted["misdated"] += misdated
+                noted["late"] += count if newest is not None and start < newest else 0
+                latest = max(start, start if latest is None else latest)
+        malformed = {r: count for r, count in counts.items() if r not in (None, dedupe.DUPLICATE)}
+        sums = {"read": counts.total(), "decoded": counts[None], "duplicate": counts[dedupe.DUPLICATE]}
+        return {**noted, **sums, "malformed": malformed, "newest": latest}
 
     def _set_aside(self, placed: DataFrame, planned: Plan) -> None:
         """Keep where the malformed records lie, and why each is one."""
-        target = str(self._ledger.data("malformed", planned.batch))
-        malformed = decode.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE))
-        malformed.coalesce(1).write.mode("overwrite").json(target)
+        malformed = decode.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE)).toArrow()
+        path = self._ledger.data("malformed", planned.batch)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as file:
+            file.writelines(json.dumps(row, default=str) + "\n" for row in malformed.to_pylist())
 
     def _feed(self, sums: Sums) -> None:
         """Bring the sinks up to the last batch; those that are equally far share the work."""
@@ -244,12 +228,13 @@ class Job:
                 self._write(names, since, newest, sums)
 
     def _write(self, names: list[str], since: int, newest: int, sums: Sums) -> None:
-        changed = partials.changed(self._spark, self._ledger, self._metrics, since)
-        with _kept(changed) as merged, _kept(rows.of_partials(merged, self._metrics)) as found:
-            for name in names:
-                with _failing(name, sums):
-                    sums.rows[name] = self._sinks[name].write(self._ledger.job, newest, found)
-                    LOG.info("batch %d: in %s", newest, name)
+        merged = partials.changed(self._ledger, self._metrics, since, self._sketches.unite)
+        found = rows.of_partials(merged, self._metrics, self._sketches.estimate)
+        for name in names:
+            with _failing(name, sums):
+                self._sinks[name].write(self._ledger.job, newest, found)
+                sums.rows[name] = len(found)
+                LOG.info("batch %d: in %s", newest, name)
 
 
 @contextlib.contextmanager

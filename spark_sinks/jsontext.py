@@ -24,15 +24,28 @@ _PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HALF = r"\\u[dD][89a-fA-F]"
 
 
-def parse(text: Column) -> Column:
-    """Return the VARIANT of a text, null for what is no JSON."""
-    found = _whole(text)
+def opened(text: Column) -> Column:
+    """Parse a text, for ``value``: as a column, since what stands in an expression twice is done twice."""
+    return F.try_parse_json(F.concat(F.lit("["), text, F.lit(f',"{_MARK}"]')))
+
+
+def value(found: Column, text: Column) -> Column:
+    """Return the VARIANT of a text that was ``opened``, null for what is no JSON."""
+    return _mended(_whole(found), text)
+
+
+def trusted(text: Column) -> Column:
+    """Return the VARIANT of a text of which nobody wants to know whether something follows it."""
+    return _mended(F.try_parse_json(text), text)
+
+
+def _mended(whole: Column, text: Column) -> Column:
     # Old senders write NaN and Infinity, which the codec reads as null. Only a text that is
     # no JSON is searched for them; in its strings they would be replaced as well.
     mended = F.regexp_replace(F.concat(F.lit("["), text, F.lit("]")), _NOT_A_NUMBER, "null")
-    suspect = text.contains("NaN") | text.contains("Infinity")
-    second = _whole(F.when(found.isNull() & suspect, F.substr(mended, F.lit(2), F.length(mended) - 2)))
-    return F.coalesce(found, second)
+    suspect = (text.contains("NaN") | text.contains("Infinity")) & whole.isNull()
+    second = opened(F.when(suspect, F.substr(mended, F.lit(2), F.length(mended) - 2)))
+    return F.coalesce(whole, _whole(second))
 
 
 def get(value: Column, name: str) -> Column:
@@ -68,8 +81,7 @@ def never() -> Column:
     return F.lit(False)  # noqa: FBT003 - its only argument
 
 
-def _whole(text: Column) -> Column:
-    both = F.try_parse_json(F.concat(F.lit("["), text, F.lit(f',"{_MARK}"]')))
+def _whole(both: Column) -> Column:
     found = F.try_variant_get(both, "$[1]", "string") == _MARK
     return F.when(found, F.try_variant_get(both, "$[0]", "variant"))
 

@@ -80,6 +80,8 @@ def properties(url: TransportURL) -> dict[str, str]:
         "bootstrap.servers": ",".join(f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in hosts),
         "security.protocol": protocol,
         "isolation.level": settings.isolation_level,
+        # A range that ends where the log does need not wait for more.
+        "fetch.max.wait.ms": "20",
     }
     if protocol.startswith("SASL"):
         user, password = (

@@ -86,7 +86,8 @@ class Ledger:
 
     def data(self, kind: str, batch: int) -> Path:
         """Say where a batch keeps its data of a kind."""
-        return self.directory / kind / f"batch={batch:08}"
+        suffix = "json" if kind == "malformed" else "parquet"
+        return self.directory / kind / f"{batch:08}.{suffix}"
 
     def _identify(self, identity: Mapping[str, Any]) -> None:
         path = self.directory / "job.json"

@@ -30,6 +30,12 @@ ALONE = frozenset({"error_share", "gap"})
 """Kinds that are of notifications, not of values. ``count`` and ``rate`` of a path count
 those that have it."""
 
+COUNTED = frozenset({"count", "rate", "distinct", "top"})
+"""Kinds that count what a path leads to, as text; the others take it as a number."""
+
+SKETCH_SIZE = 12
+"""Of the sketches of different values: an error of 1.04 / sqrt(2 ** 12), 1.6 percent."""
+
 ERROR_PRIORITIES = ("ERROR", "CRITICAL")
 DAY = 86_400
 DEFAULT_WITHIN = DAY

@@ -1,140 +1,158 @@
 """Merged partials to metric rows, which are the same in every sink."""
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import datetime
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
+import pyarrow as pa
 
-from spark_sinks import buckets
+from spark_sinks import buckets, rollup
 from spark_sinks.metrics import Metric
 
-ROW = (
-    "metric string, unit string, window_start timestamp, window_end timestamp, "
-    "`group` map<string, string>, value double"
+ROW = pa.schema(
+    {
+        "metric": pa.string(),
+        "unit": pa.string(),
+        "window_start": rollup.TIME,
+        "window_end": rollup.TIME,
+        "group": pa.map_(pa.string(), pa.string()),
+        "value": pa.float64(),
+    }
 )
 UNIT = ("metric", "window_start", "window_end")
 """What a batch replaces as a whole: a row may be gone that an earlier batch had written."""
 
-_KEYS = ("metric", "start", "width", "group")
+_COLUMNS = ("start", "width", "item", "count", "sum", "low", "high", "last_time", "last_value")
+
+Group = list[tuple[str, str | None]]
+Estimate = Callable[[pa.ChunkedArray], list[float]]
 
 
-def of_partials(merged: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
+class Part(NamedTuple):
+    """One merged partial, without its keys."""
+
+    start: int
+    width: int
+    item: str | None
+    counted: int
+    sum: Decimal | None
+    low: Decimal | None
+    high: Decimal | None
+    last_time: datetime.datetime | None
+    last_value: Decimal | None
+    distinct: float | None
+
+
+def of_partials(merged: pa.Table, metrics: Sequence[Metric], estimate: Estimate) -> pa.Table:
     """Make the rows of merged partials. A metric that nothing was counted for has none."""
-    # One plan for each sort of kinds, not for each metric: planning is what takes the time.
-    told = merged.where(F.col("metric").isin(*(m.name for m in metrics))).withColumn("told", _told(metrics))
-    kinds = {metric.kind for metric in metrics}
-    made = [make(told.where(F.col("told.kind") == kind)) for kind, make in _SEVERAL.items() if kind in kinds]
-    if single := [kind for kind in _SINGLE if kind in kinds]:
-        made.append(_single(told.where(F.col("told.kind").isin(*single)), single))
-    return functools.reduce(DataFrame.unionByName, made).where(F.col("value").isNotNull())
+    known = {metric.name: metric for metric in metrics}
+    order = [(name, "ascending") for name in ("metric", "start", "width", "group")]
+    merged = merged.sort_by(order)
+    found: list[tuple[Any, ...]] = []
+    for (name, start, width, group), parts in itertools.groupby(
+        _parts(merged, estimate), lambda pair: pair[0]
+    ):
+        metric = known.get(name)
+        if metric is None:
+            continue
+        names: Group = list(zip((n for n, _ in metric.group_by), json.loads(group), strict=True))
+        several = _SEVERAL.get(metric.kind, _single)
+        for more, value in several(metric, [part for _, part in parts]):
+            if value is not None:
+                found.append((name, metric.unit, _micros(start), _micros(start + width), names + more, value))
+    columns = zip(*found, strict=True) if found else [()] * len(ROW)
+    return pa.table(
+        [pa.array(each, field.type) for each, field in zip(columns, ROW, strict=True)], schema=ROW
+    )
 
 
-def _told(metrics: Sequence[Metric]) -> Column:
-    """Return what was declared of the row's metric."""
-    known: list[Column] = []
-    for metric in metrics:
-        struct = F.struct(
-            F.lit(metric.kind).alias("kind"),
-            F.lit(metric.unit).alias("unit"),
-            _texts(name for name, _ in metric.group_by).alias("names"),
-            F.array(*map(F.lit, metric.percentiles)).alias("percentiles"),
-            _texts([*(f"{bound:g}" for bound in metric.bounds), "+Inf"]).alias("bounds"),
-            F.lit(metric.k).alias("k"),
-        )
-        known += [F.lit(metric.name), struct]
-    return F.create_map(*known)[F.col("metric")]
+def spelled(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its times as text in UTC and its group as a mapping."""
+    times = {name: row[name].strftime("%Y-%m-%dT%H:%M:%SZ") for name in ("window_start", "window_end")}
+    return row | times | {"group": dict(row["group"])}
 
 
-def _texts(found: Iterable[str]) -> Column:
-    return F.array(*map(F.lit, found)).cast("array<string>")
+def _micros(seconds: int) -> int:
+    return seconds * 1_000_000
 
 
-def _row(names: Mapping[str, Column], value: Column) -> list[Column]:
-    keys = F.concat(F.col("told.names"), _texts(names))
-    values = F.concat(F.col("group"), F.array(*names.values()).cast("array<string>"))
-    return [
-        F.col("metric"),
-        F.col("told.unit").alias("unit"),
-        F.timestamp_seconds("start").alias("window_start"),
-        F.timestamp_seconds(F.col("start") + F.col("width")).alias("window_end"),
-        F.map_from_arrays(keys, values).alias("group"),
-        value.cast("double").alias("value"),
-    ]
+def _parts(merged: pa.Table, estimate: Estimate) -> Iterator[tuple[tuple[str, int, int, str], Part]]:
+    sketched = merged["sketch"].is_valid().to_pylist()
+    guessed = iter(estimate(merged["sketch"].drop_null()) if any(sketched) else ())
+    distinct = [next(guessed) if one else None for one in sketched]
+    keys = zip(*(merged[name].to_pylist() for name in ("metric", "start", "width", "group")), strict=True)
+    rows = zip(*(merged[name].to_pylist() for name in _COLUMNS), distinct, strict=True)
+    return zip(keys, map(Part._make, rows), strict=True)
 
 
-def _single(mine: DataFrame, kinds: Sequence[str]) -> DataFrame:
-    value = F.lit(None).cast("double")
-    for kind in kinds:
-        value = F.when(F.col("told.kind") == kind, _SINGLE[kind]().cast("double")).otherwise(value)
-    return mine.select(*_row({}, value))
+def _single(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float | None]]:
+    value = _SINGLE[metric.kind](parts[0])
+    yield [], None if value is None else float(value)
 
 
-def _share() -> Column:
-    return F.col("sum").cast("double") / F.col("count")
+def _share(part: Part) -> float | None:
+    return None if part.sum is None else float(part.sum) / part.counted
 
 
-def _gap() -> Column:
-    end = (F.col("start") + F.col("width")) * 1_000_000
-    return (end - F.unix_micros("last.time")) / F.lit(1_000_000)
+def _gap(part: Part) -> float | None:
+    if part.last_time is None:
+        return None
+    # Not by floating seconds since the epoch, which have too few digits.
+    end = datetime.datetime.fromtimestamp(part.start + part.width, datetime.UTC)
+    return (end - part.last_time) / datetime.timedelta(seconds=1)
 
 
-def _distinct() -> Column:
-    # A sketch that was filled and one that was united estimate differently from the same
-    # registers. United with itself it has been united, however many batches there were.
-    return F.hll_sketch_estimate(F.hll_union("sketch", "sketch"))
-
-
-_SINGLE: dict[str, Callable[[], Column]] = {
-    "count": lambda: F.col("count"),
-    "rate": lambda: F.col("count") / F.col("width"),
-    "sum": lambda: F.col("sum"),
-    "min": lambda: F.col("low"),
-    "max": lambda: F.col("high"),
+_SINGLE: dict[str, Callable[[Part], Decimal | float | None]] = {
+    "count": lambda part: part.counted,
+    "rate": lambda part: part.counted / part.width,
+    "sum": lambda part: part.sum,
+    "min": lambda part: part.low,
+    "max": lambda part: part.high,
     "avg": _share,
-    "last": lambda: F.col("last.value"),
-    "distinct": _distinct,
+    "last": lambda part: part.last_value,
+    "distinct": lambda part: part.distinct,
     "error_share": _share,
     "gap": _gap,
 }
 
 
-def _percentiles(mine: DataFrame) -> DataFrame:
-    every = Window.partitionBy(*_KEYS)
-    ranked = mine.withColumn("bucket", F.col("item").cast("int"))
-    so_far = every.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    # A bucket's middle may lie beyond what was there.
-    value = F.greatest(
-        F.min("low").over(every), F.least(F.max("high").over(every), buckets.middle(F.col("bucket")))
+def _percentiles(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float]]:
+    ordered = sorted((int(part.item), part) for part in parts if part.item is not None)
+    if not ordered:
+        return
+    low = float(min(part.low for _, part in ordered if part.low is not None))
+    high = float(max(part.high for _, part in ordered if part.high is not None))
+    until = list(itertools.accumulate(part.counted for _, part in ordered))
+    for percentile in metric.percentiles:
+        rank = math.ceil(percentile / 100 * until[-1])
+        bucket = next(bucket for (bucket, _), count in zip(ordered, until, strict=True) if rank <= count)
+        # A bucket's middle may lie beyond what was there.
+        yield [("percentile", _spell(percentile))], max(low, min(high, buckets.middle(bucket)))
+
+
+def _histogram(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float]]:
+    for place, bound in enumerate([*(f"{bound:g}" for bound in metric.bounds), "+Inf"]):
+        within = sum(part.counted for part in parts if part.item is not None and int(part.item) <= place)
+        yield [("le", bound)], float(within)
+
+
+def _top(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float]]:
+    order = sorted(
+        (part for part in parts if part.item is not None), key=lambda part: (-part.counted, str(part.item))
     )
-    ranked = ranked.withColumns(
-        {"until": F.sum("count").over(so_far), "all": F.sum("count").over(every), "at": value}
-    )
-    spread = ranked.withColumn("percentile", F.explode("told.percentiles"))
-    rank = F.ceil(F.col("percentile") / 100 * F.col("all"))
-    found = spread.where((rank <= F.col("until")) & (rank > F.col("until") - F.col("count")))
-    return found.select(*_row({"percentile": _spell("percentile")}, F.col("at")))
+    for rank, part in enumerate(order[: metric.k], 1):
+        yield [("rank", str(rank)), ("value", part.item)], float(part.counted)
 
 
-def _histogram(mine: DataFrame) -> DataFrame:
-    spread = mine.select("*", F.posexplode("told.bounds").alias("place", "le"))
-    within = F.when(F.col("item").cast("int") <= F.col("place"), F.col("count")).otherwise(0)
-    counted = spread.groupBy(*_KEYS, "told", "le").agg(F.sum(within).alias("count"))
-    return counted.select(*_row({"le": F.col("le")}, F.col("count")))
+def _spell(number: float) -> str:
+    return str(float(number)).removesuffix(".0")
 
 
-def _top(mine: DataFrame) -> DataFrame:
-    order = Window.partitionBy(*_KEYS).orderBy(F.desc("count"), "item")
-    first = mine.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= F.col("told.k"))
-    names = {"rank": F.col("rank").cast("string"), "value": F.col("item")}
-    return first.select(*_row(names, F.col("count")))
-
-
-def _spell(name: str) -> Column:
-    return F.regexp_replace(F.col(name).cast("string"), r"\.0$", "")
-
-
-_SEVERAL: dict[str, Callable[[DataFrame], DataFrame]] = {
+_SEVERAL: dict[str, Callable[[Metric, list[Part]], Iterator[tuple[Group, float | None]]]] = {
     "percentiles": _percentiles,
     "histogram": _histogram,
     "top": _top,

@@ -1,11 +1,10 @@
 """A job with everything that it needs: its ledger held, its Spark started, its sinks opened."""
 
-import argparse
 import contextlib
 from collections.abc import Iterator
 
 from notifier_kafka.driver import Driver
-from spark_sinks import decode, job, ledger, session, source
+from spark_sinks import job, ledger, session, source
 from spark_sinks.settings import Settings, digests
 from spark_sinks.sinks import sink
 
@@ -35,22 +34,6 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
             yield job.Job(spark, driver, kept, chosen.metrics, sinks)
         finally:
             spark.stop()
-
-
-def bounds(chosen: Settings, args: argparse.Namespace) -> job.Bounds:
-    """Make the bounds of a run of options and arguments."""
-    group = chosen.group
-    since = args.since if isinstance(args.since, float) else None
-    return job.Bounds(
-        since=0.0 if args.since == "earliest" else since,
-        until=args.until if isinstance(args.until, float) else None,
-        start="latest" if args.since == "latest" else group.start,
-        records=args.max_records,
-        batch_records=group.batch_records,
-        horizon=group.deduplicate,
-        clock=decode.Clock(group.clock_behind, group.clock_ahead),
-        allow_loss=args.allow_loss,
-    )
 
 
 def lines(sums: job.Sums) -> Iterator[str]:

@@ -19,10 +19,20 @@ FIXED = {
     "spark.sql.variant.allowDuplicateKeys": "true",
     "spark.ui.showConsoleProgress": "false",
 }
+# What a user may set otherwise. A batch is a few short queries over and over: plans made anew
+# after each stage, plans spelled out for a page that nobody sees and classes compiled anew
+# because a hundred others came between are what would take most of its time.
+QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.cache.maxEntries": "1000",
+    "spark.sql.maxPlanStringLength": "1000",
+    "spark.sql.ui.retainedExecutions": "10",
+}
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 
 
@@ -59,4 +69,4 @@ def properties(settings: Settings) -> dict[str, str]:
     made = {"spark.driver.memory": settings.memory, "spark.sql.shuffle.partitions": str(partitions)}
     if settings.jars:
         made["spark.jars"] = ",".join(str(jar) for jar in settings.jars)
-    return {**(LOCAL if local else {}), **made, **settings.extra, **FIXED}
+    return {**QUICK, **(LOCAL if local else {}), **made, **settings.extra, **FIXED}

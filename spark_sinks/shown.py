@@ -7,12 +7,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
-
-from pyarrow import parquet
 
 from notifier_kafka.driver import Start
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks import rows
 from spark_sinks.sinks import files
 
 Row = tuple[str, str, str, str, float, str]
@@ -39,21 +37,9 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
 
 
 def _parquet(directory: Path) -> Iterator[Row]:
-    seen: set[tuple[str, str, str]] = set()
-    # The latest first: it has all rows of the metrics and windows that it has any of.
-    for batch in sorted(files.marks(directory), reverse=True):
-        mine: set[tuple[str, str, str]] = set()
-        for path in sorted((directory / f"batch={batch:08}").glob("*.parquet")):
-            for row in parquet.ParquetFile(path).read().to_pylist():
-                unit = (
-                    row["metric"],
-                    _iso(row["window_start"].timestamp()),
-                    _iso(row["window_end"].timestamp()),
-                )
-                if unit not in seen:
-                    mine.add(unit)
-                    yield *unit, _group(row["group"]), row["value"], row["unit"]
-        seen |= mine
+    for row in map(rows.spelled, files.read(directory)):
+        times = row["window_start"], row["window_end"]
+        yield row["metric"], *times, json.dumps(row["group"], sort_keys=True), row["value"], row["unit"]
 
 
 def _sqlite(file: str) -> Iterator[Row]:
@@ -63,10 +49,6 @@ def _sqlite(file: str) -> Iterator[Row]:
             yield from connection.execute(f"SELECT {columns} FROM metric_rows")  # noqa: S608 - no input
     except sqlite3.Error as error:
         raise ConfigurationError(f"output {file}: {error}") from error
-
-
-def _group(pairs: list[tuple[str, Any]]) -> str:
-    return json.dumps(dict(pairs), sort_keys=True)
 
 
 def _iso(seconds: float) -> str:

@@ -12,8 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.codec import MESSAGE_MEMBER, VERSION, VERSION_MEMBER
-from spark_sinks import decode, jsontext
-from spark_sinks.decode import CLOCK, MAX_SIZE, POSITION, Clock
+from spark_sinks import jsontext
+from spark_sinks.bounds import CLOCK, Clock
+from spark_sinks.decode import MAX_SIZE, POSITION, PRIORITY_NAMES, dated
 
 HEADERS = ("content-type", "priority", "message-id", "event-type", "publisher-id")
 # The members that are texts, in their order in the value, with the headers that repeat them.
@@ -36,28 +37,31 @@ _OUTLINES = [
 ]
 
 
-def split(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -> tuple[DataFrame, DataFrame]:
-    """Return the notifications of usual records, decoded, and the other records as they are.
+def decode(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -> DataFrame:
+    """Return a row for every record; those that are ``usual`` are decoded as by ``decode.decode``.
 
-    The former have the columns of ``decode.decode``, and ``usual``: a row for every record,
-    so that one pass both decodes and tells whether there are others. ``needed`` tells by the
-    texts whose payload is looked into; without it all are.
+    ``needed`` tells by the texts whose payload is looked into; without it all are. Do not
+    filter what is returned before it is kept: the filter would be computed beside it, anew.
     """
     marked = _marked(raw)
     usual = F.col("outline").isNotNull()
-    payload = jsontext.parse(F.when(usual if needed is None else usual & needed, _payload()))
-    fields = decode.settle(
-        marked,
+    cut = marked.select(
         *POSITION,
         F.col("timestamp").alias("logged"),
         F.lit(None).cast("string").alias("reason"),
         *_TEXTS,
         F.substring("value", -_of_outline(_after_stamp), STAMP).cast("string").alias("timestamp"),
-        payload.alias("payload"),
-        F.lit(None).cast("variant").alias("context"),
+        F.when(usual if needed is None else usual & needed, _cut()).alias("cut"),
+        "outline",
         usual.alias("usual"),
     )
-    return fields.select("*", *decode.dated(clock)), marked.where(~usual).select(*raw.columns)
+    taken = cut.select("*", _unquoted().alias("text"))
+    fields = taken.select(
+        "*",
+        jsontext.trusted(F.col("text")).alias("payload"),
+        F.lit(None).cast("variant").alias("context"),
+    )
+    return fields.select("*", *dated(clock)).drop("outline", "cut", "text")
 
 
 def _marked(raw: DataFrame) -> DataFrame:
@@ -70,17 +74,17 @@ def _marked(raw: DataFrame) -> DataFrame:
         F.when(named, headers[HEADERS.index(h)]["value"].cast("string")).alias(t) for t, h in _TEXTS.items()
     ]
     text = F.col("value").cast("string")
-    found = decode.settle(raw, *raw.columns, text.alias("text"), *texts)
+    found = raw.select("*", text.alias("text"), *texts)
 
     members = F.concat(*_TEXTS)
-    sound = ~members.contains('"') & ~members.contains("\\") & F.col("priority").isin(*decode.PRIORITY_NAMES)
+    sound = ~members.contains('"') & ~members.contains("\\") & F.col("priority").isin(*PRIORITY_NAMES)
     outline = F.lit(None).cast("int")
     # By its first few bytes a record has one outline, and the others need not be compared.
     for number, each in enumerate(_OUTLINES):
         whole = F.col("text").startswith(_beginning(*each)) & _ends(*each)
         outline = F.when(F.col("text").startswith(_head(*each)), F.when(whole, number)).otherwise(outline)
     outline = F.when(sound & F.is_valid_utf8("text"), outline)
-    return decode.settle(found, *found.columns, outline.alias("outline"))
+    return found.select("*", outline.alias("outline"))
 
 
 def _head(before: str, _after: str, quote: str, space: str) -> str:
@@ -130,16 +134,17 @@ def _before_payload(before: str, _after: str, quote: str, space: str) -> int:
     return len(before + "{") + names + len(f"{quote}payload{quote}:{space}")
 
 
-def _payload() -> Column:
+def _cut() -> Column:
     """Cut the payload out: as bytes, whose places are known."""
-    texts = F.octet_length(F.concat(*_TEXTS))
-    start = _of_outline(_before_payload) + texts
-    cut = F.substring("value", start + 1, F.octet_length("value") - start - _of_outline(_after_payload)).cast(
-        "string"
-    )
-    enveloped = F.col("outline") < len(_OUTLINES) // 2
-    # Within an envelope the payload is JSON text in a JSON string. Most such texts have escaped
-    # quotation marks alone, for which no parser is needed.
+    start = _of_outline(_before_payload) + F.octet_length(F.concat(*_TEXTS))
+    length = F.octet_length("value") - start - _of_outline(_after_payload)
+    return F.substring("value", start + 1, length).cast("string")
+
+
+def _unquoted() -> Column:
+    """Take the payload of an envelope for what it is: JSON text in a JSON string."""
+    cut, enveloped = F.col("cut"), F.col("outline") < len(_OUTLINES) // 2
+    # Most such texts have escaped quotation marks alone, for which no parser is needed.
     simple = F.replace(cut, F.lit('\\"'), F.lit('"'))
     whole = F.try_parse_json(F.concat(F.lit('"'), cut, F.lit('"')))
     unquoted = F.when(~simple.contains("\\"), simple).otherwise(F.try_variant_get(whole, "$", "string"))

@@ -3,8 +3,10 @@
 import json
 import sys
 
+import pyarrow as pa
 from oslo_config import cfg
-from pyspark.sql import DataFrame
+
+from spark_sinks import rows
 
 
 class ConsoleSink:
@@ -16,14 +18,7 @@ class ConsoleSink:
     def last(self, job: str) -> None:  # noqa: ARG002 - nothing is kept
         return None
 
-    def write(self, job: str, batch: int, found: DataFrame) -> int:  # noqa: ARG002 - the same
-        count = 0
-        for row in found.orderBy("metric", "window_start", "window_end").toLocalIterator():
-            times = {
-                name: row[name].strftime("%Y-%m-%dT%H:%M:%SZ") for name in ("window_start", "window_end")
-            }
-            shown = {"metric": row.metric, "unit": row.unit, **times, "group": row.group, "value": row.value}
-            sys.stdout.write(json.dumps(shown) + "\n")
-            count += 1
+    def write(self, job: str, batch: int, found: pa.Table) -> None:  # noqa: ARG002 - the same
+        for row in found.sort_by([(name, "ascending") for name in rows.UNIT]).to_pylist():
+            sys.stdout.write(json.dumps(rows.spelled(row)) + "\n")
         sys.stdout.flush()
-        return count

@@ -4,15 +4,17 @@ Of a metric and window the rows of the latest batch count; ``read`` returns thos
 A batch is written as a whole into its own directory and then marked done beside it.
 """
 
+import csv
 import json
 import os
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 from oslo_config import cfg
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812
+from pyarrow import parquet
 
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks import rows
@@ -22,10 +24,9 @@ MARKS = "_batches"
 
 
 class FileSink:
-    """A directory of rows in one of Spark's formats."""
+    """A directory of rows in some format."""
 
     format: ClassVar[str]
-    options: ClassVar[dict[str, str]] = {}
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
         if not place:
@@ -43,23 +44,20 @@ class FileSink:
                 raise ConfigurationError(f"output {self.directory} is of another job; name another directory")
         return max(done, default=0)
 
-    def write(self, job: str, batch: int, found: DataFrame) -> int:
-        target = self.directory / f"batch={batch:08}"
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
         # One file: there are few rows in comparison with what they were made of.
-        written = self.spell(found).coalesce(1).write.mode("overwrite").format(self.format)
-        written.options(**self.options).save(str(target))
-        count = int(self._read(found.sparkSession, [batch]).count())
-        _save(self.directory / MARKS / f"{batch:08}", {"job": job, "rows": count})
-        return count
+        target = self.directory / f"batch={batch:08}" / f"part-0.{self.format}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{target.name}.part")
+        self.spell(found, part)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, target)
+        _save(self.directory / MARKS / f"{batch:08}", {"job": job, "rows": len(found)})
 
-    def spell(self, found: DataFrame) -> DataFrame:
-        """Bring rows into what the format can hold."""
-        return found
-
-    def _read(self, spark: SparkSession, batches: list[int]) -> DataFrame:
-        paths = [str(self.directory / f"batch={batch:08}") for batch in batches]
-        reader = spark.read.format(self.format).options(**self.options)
-        return reader.schema(self.spell(spark.createDataFrame([], rows.ROW)).schema).load(paths)
+    def spell(self, found: pa.Table, file: Path) -> None:
+        """Write rows into a file of the format."""
+        raise NotImplementedError
 
 
 class ParquetSink(FileSink):
@@ -67,22 +65,31 @@ class ParquetSink(FileSink):
 
     format = "parquet"
 
+    def spell(self, found: pa.Table, file: Path) -> None:
+        parquet.write_table(found, file)
+
 
 class JsonSink(FileSink):
     """``json:DIRECTORY``: an object a line."""
 
     format = "json"
-    options: ClassVar[dict[str, str]] = {"ignoreNullFields": "false"}
+
+    def spell(self, found: pa.Table, file: Path) -> None:
+        with file.open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(rows.spelled(row)) + "\n" for row in found.to_pylist())
 
 
 class CsvSink(FileSink):
     """``csv:DIRECTORY``: with a header; the group is a JSON object."""
 
     format = "csv"
-    options: ClassVar[dict[str, str]] = {"header": "true", "escape": '"'}
 
-    def spell(self, found: DataFrame) -> DataFrame:
-        return found.withColumn("group", F.to_json("group", {"ignoreNullFields": "false"}))
+    def spell(self, found: pa.Table, file: Path) -> None:
+        with file.open("w", encoding="utf-8", newline="") as lines:
+            writer = csv.DictWriter(lines, rows.ROW.names)
+            writer.writeheader()
+            for row in map(rows.spelled, found.to_pylist()):
+                writer.writerow(row | {"group": json.dumps(row["group"], sort_keys=True)})
 
 
 def marks(directory: Path) -> dict[int, dict[str, Any]]:
@@ -91,14 +98,17 @@ def marks(directory: Path) -> dict[int, dict[str, Any]]:
     return {int(path.name): json.loads(path.read_bytes()) for path in found if path.name.isdigit()}
 
 
-def read(spark: SparkSession, directory: Path) -> DataFrame:
-    """Read what a parquet sink holds: of each metric and window the rows of the latest batch."""
-    sink = ParquetSink(str(directory), cfg.ConfigOpts())
-    made = spark.createDataFrame([], rows.ROW).withColumn("batch", F.lit(0))
-    for batch in marks(directory):
-        made = made.unionByName(sink._read(spark, [batch]).withColumn("batch", F.lit(batch)))  # noqa: SLF001
-    newest = F.max("batch").over(Window.partitionBy(*rows.UNIT))
-    return made.withColumn("newest", newest).where("batch = newest").drop("batch", "newest")
+def read(directory: Path) -> Iterator[dict[str, Any]]:
+    """Yield what a parquet sink holds: of each metric and window the rows of the latest batch."""
+    seen: set[tuple[Any, ...]] = set()
+    for batch in sorted(marks(directory), reverse=True):
+        mine = set()
+        for row in parquet.ParquetFile(directory / f"batch={batch:08}" / "part-0.parquet").read().to_pylist():
+            unit = tuple(row[name] for name in rows.UNIT)
+            if unit not in seen:
+                mine.add(unit)
+                yield row
+        seen |= mine
 
 
 def _strangers(directory: Path) -> list[str]:

@@ -9,10 +9,11 @@ import json
 import sqlite3
 from collections.abc import Iterator
 
+import pyarrow as pa
 from oslo_config import cfg
-from pyspark.sql import DataFrame, Row
 
 from notifier_kafka.errors import ConfigurationError, LogUnusable, MessagingException, TransportUnavailable
+from spark_sinks import rows
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS metric_rows (
@@ -28,7 +29,6 @@ CREATE TABLE IF NOT EXISTS metric_batches (job TEXT NOT NULL, batch INTEGER NOT 
 """
 _PREFIX = "sqlite:"
 _COLUMNS = ["metric", "unit", "window_start", "window_end", "group", "value"]
-_AT_ONCE = 1_000
 
 
 class JdbcSink:
@@ -50,20 +50,14 @@ class JdbcSink:
                 raise ConfigurationError(f"output {self.file} is of another job; name another file")
         return int(found[0][1]) if found else 0
 
-    def write(self, job: str, batch: int, found: DataFrame) -> int:
-        count = 0
-        units = set()
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
+        listed = [rows.spelled(row) for row in found.to_pylist()]
+        units = {tuple(row[name] for name in rows.UNIT) for row in listed}
         with self._transaction() as connection:
-            for row in found.toLocalIterator():
-                unit = (row.metric, _text(row, "window_start"), _text(row, "window_end"))
-                if unit not in units:
-                    units.add(unit)
-                    connection.execute(_DELETE, unit)
-                group = json.dumps(row.group, sort_keys=True)
-                connection.execute(_INSERT, (unit[0], row.unit, *unit[1:], group, row.value))
-                count += 1
+            connection.executemany(_DELETE, units)
+            groups = ({"group": json.dumps(row["group"], sort_keys=True)} for row in listed)
+            connection.executemany(_INSERT, (row | group for row, group in zip(listed, groups, strict=True)))
             connection.execute("INSERT OR REPLACE INTO metric_batches VALUES (?, ?)", (job, batch))
-        return count
 
     def _check(self, connection: sqlite3.Connection) -> None:
         found = [name for _, name, *_ in connection.execute("PRAGMA table_info(metric_rows)")]
@@ -90,8 +84,7 @@ class JdbcSink:
 
 
 _DELETE = "DELETE FROM metric_rows WHERE metric = ? AND window_start = ? AND window_end = ?"
-_INSERT = "INSERT INTO metric_rows VALUES (?, ?, ?, ?, ?, ?)"
-
-
-def _text(row: Row, name: str) -> str:
-    return str(row[name].strftime("%Y-%m-%dT%H:%M:%SZ"))
+_INSERT = (
+    'INSERT INTO metric_rows (metric, unit, window_start, window_end, "group", value) '
+    "VALUES (:metric, :unit, :window_start, :window_end, :group, :value)"
+)

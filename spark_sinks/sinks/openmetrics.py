@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from oslo_config import cfg
-from pyspark.sql import DataFrame
 
 from notifier_kafka.errors import ConfigurationError
 
@@ -39,24 +39,21 @@ class OpenMetricsSink:
         _save(self.file, exposition(found["units"]))
         return int(found["batch"])
 
-    def write(self, job: str, batch: int, found: DataFrame) -> int:
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
         units = self._load()["units"] if self._state.exists() else {}
         made: dict[str, dict[str, Any]] = {}
-        count = 0
-        for row in found.toLocalIterator():
-            start = int(row.window_start.timestamp())
-            width = int(row.window_end.timestamp()) - start
-            unit = made.setdefault(f"{row.metric}|{width}|{start}", {"start": start, "rows": []})
-            unit |= {"metric": row.metric, "width": width, "unit": row.unit}
-            unit["rows"].append([row.group, row.value])
-            count += 1
+        for row in found.to_pylist():
+            start = int(row["window_start"].timestamp())
+            width = int(row["window_end"].timestamp()) - start
+            unit = made.setdefault(f"{row['metric']}|{width}|{start}", {"start": start, "rows": []})
+            unit |= {"metric": row["metric"], "width": width, "unit": row["unit"]}
+            unit["rows"].append([dict(row["group"]), row["value"]])
         for unit in made.values():
             key = f"{unit['metric']}|{unit['width']}"
             if unit["start"] >= units.get(key, unit)["start"]:
                 units[key] = unit
         _save(self._state, json.dumps({"job": job, "batch": batch, "units": units}))
         _save(self.file, exposition(units))
-        return count
 
     def _load(self) -> dict[str, Any]:
         try:

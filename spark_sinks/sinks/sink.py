@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
+import pyarrow as pa
 from oslo_config import cfg
-from pyspark.sql import DataFrame
 
 from notifier_kafka import plugins
 from notifier_kafka.errors import ConfigurationError
@@ -21,8 +21,8 @@ class Sink(Protocol):
         Raises ``ConfigurationError`` when the place holds what is not of this job.
         """
 
-    def write(self, job: str, batch: int, found: DataFrame) -> int:
-        """Take the rows, note the batch, and return how many there were.
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
+        """Take the rows and note the batch.
 
         All rows of a metric and window come at once, and replace those from before. After
         a crash the same batch is written again.

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from notifier_kafka import transport
 from notifier_kafka.driver import Delivery, Driver, Limits, Record
-from spark_sinks import decode, job, ledger, metrics, settings
+from spark_sinks import job, ledger, metrics, settings
+from spark_sinks.bounds import Bounds, Clock
 from spark_sinks.metrics import Metric
 from spark_sinks.sinks import files, sink
 
@@ -24,11 +25,11 @@ def conf(ini: str = "") -> cfg.ConfigOpts:
 
 
 # The events are of a fixed day, and the log is of today.
-CLOCK = decode.Clock(behind=10_000 * 86_400, ahead=10_000 * 86_400)
+CLOCK = Clock(behind=10_000 * 86_400, ahead=10_000 * 86_400)
 
 
-def bounds(**changes: Any) -> job.Bounds:
-    return job.Bounds(clock=CLOCK, **changes)
+def bounds(**changes: Any) -> Bounds:
+    return Bounds(clock=CLOCK, **changes)
 
 
 class Rig:
@@ -51,7 +52,7 @@ class Rig:
     def run(
         self,
         spark: SparkSession,
-        bounds: job.Bounds,
+        bounds: Bounds,
         outputs: Sequence[str] = (),
         topics: Sequence[str] = ("t",),
     ) -> job.Sums:
@@ -67,16 +68,25 @@ class Rig:
     def truth(self, names: Sequence[str] = ("t.info",)) -> dict[recount.Key, float]:
         return recount.rows(self.deliveries(names), self.metrics, CLOCK.behind, CLOCK.ahead)
 
-    def parquet(self, spark: SparkSession, name: str) -> dict[recount.Key, float]:
-        found = files.read(spark, self.directory / name).collect()
-        return {
-            recount.key_of(row.metric, row.window_start, row.window_end, row.group): row.value
-            for row in found
-        }
+    def parquet(self, name: str) -> dict[recount.Key, float]:
+        return keyed(files.read(self.directory / name))
 
     def malformed(self) -> int:
-        parts = (self.directory / "checkpoint" / "malformed").glob("*/*.json")
+        parts = (self.directory / "checkpoint" / "malformed").glob("*.json")
         return sum(len(path.read_text().splitlines()) for path in parts)
+
+
+def keyed(found: Iterable[dict[str, Any]]) -> dict[recount.Key, float]:
+    """Return the value of each row by what tells it from others."""
+    return {
+        recount.key_of(
+            row["metric"],
+            row["window_start"].replace(tzinfo=None),
+            row["window_end"].replace(tzinfo=None),
+            dict(row["group"]),
+        ): row["value"]
+        for row in found
+    }
 
 
 def _refuse(record: Record, error: Exception) -> None:

@@ -5,16 +5,19 @@ import pathlib
 import random
 from collections.abc import Sequence
 
+import pyarrow as pa
 import pytest
 import recount
+import rig
 import traffic
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Delivery, Partition
-from spark_sinks import aggregate, decode, durations, metrics, metrics_file, rows
+from spark_sinks import aggregate, decode, durations, metrics, metrics_file, rollup, rows
 from spark_sinks.metrics import Metric
 from spark_sinks.paths import Path
+from spark_sinks.sketches import Sketches
 
 DECLARED = """
 metrics:
@@ -102,28 +105,24 @@ def raw(spark: SparkSession, some: Sequence[Delivery]) -> DataFrame:
 
 def batch(
     spark: SparkSession, some: Sequence[Delivery], wanted: Sequence[Metric]
-) -> tuple[list[Row], list[Row]]:
+) -> tuple[pa.Table, pa.Table]:
     """Make what a batch leaves behind: its partials, its starts and ends."""
     decoded = decode.decode(raw(spark, some))
-    prepared = aggregate.prepare(decoded, wanted, durations.events(wanted).alias("pairs"))
+    prepared = aggregate.prepare(decoded, wanted, *durations.events(wanted))
     kept = prepared.persist()
-    made = aggregate.partials(aggregate.summarise(kept, wanted), wanted).collect()
-    pairs = durations.rows_of(kept).collect()
+    summary = aggregate.summarise(kept, wanted).toArrow()
+    pairs = durations.rows_of(kept, wanted)
     kept.unpersist()
-    return made, pairs
+    return rollup.partials(summary, wanted, Sketches(spark).unite), pairs
 
 
 def figures(
-    spark: SparkSession, made: list[Row], pairs: list[Row], wanted: Sequence[Metric]
+    spark: SparkSession, made: pa.Table, pairs: pa.Table, wanted: Sequence[Metric]
 ) -> dict[recount.Key, float]:
-    paired = durations.partials(spark.createDataFrame(pairs, durations.EVENT), wanted)
-    partials = spark.createDataFrame(made, aggregate.PARTIAL)
-    merged = aggregate.merge(partials, wanted).unionByName(paired).persist()
-    found = rows.of_partials(merged, wanted).collect()
-    merged.unpersist()
-    return {
-        recount.key_of(row.metric, row.window_start, row.window_end, row.group): row.value for row in found
-    }
+    sketches = Sketches(spark)
+    paired = durations.partials(pairs, wanted, sketches.unite)
+    merged = pa.concat_tables([rollup.merge(made, sketches.unite), paired])
+    return rig.keyed(rows.of_partials(merged, wanted, sketches.estimate).to_pylist())
 
 
 def test_one_batch_or_several_and_a_recount(spark: SparkSession, declared: tuple[Metric, ...]) -> None:
@@ -133,12 +132,8 @@ def test_one_batch_or_several_and_a_recount(spark: SparkSession, declared: tuple
     assert {metric.name for metric in declared} == {key[0] for key in whole}
 
     random.Random(3).shuffle(everything)
-    made: list[Row] = []
-    pairs: list[Row] = []
-    for some in (everything[:100], everything[100:]):
-        more = batch(spark, some, declared)
-        made += more[0]
-        pairs += more[1]
+    parts = [batch(spark, some, declared) for some in (everything[:100], everything[100:])]
+    made, pairs = (pa.concat_tables(each) for each in zip(*parts, strict=True))
     assert figures(spark, made, pairs, declared) == whole
 
 
@@ -158,28 +153,14 @@ def test_sketches_do_not_tell_how_they_were_united(spark: SparkSession, size: in
     estimates = set()
     for part in parts:
         sketches = ids.groupBy((F.col("id") % part).alias("part")).agg(
-            F.hll_sketch_agg("text", aggregate.SKETCH_SIZE).alias("sketch"), F.count("*").alias("count")
+            F.hll_sketch_agg("text", metrics.SKETCH_SIZE).alias("sketch"), F.count("*").alias("count")
         )
-        empty = [F.lit(None).cast(kind).alias(name) for name, kind in EMPTY.items()]
-        keyed = sketches.select(
-            F.lit("d").alias("metric"),
-            F.lit(0).alias("start"),
-            F.lit(60).alias("width"),
-            F.array().cast("array<string>").alias("group"),
-            "count",
-            "sketch",
-            *empty,
-        )
-        for row in rows.of_partials(aggregate.merge(keyed, wanted), wanted).collect():
-            estimates.add(row.value)
+        listed = sketches.toArrow()
+        figures = {"group": pa.array(["[]"] * part), "count": listed["count"], "sketch": listed["sketch"]}
+        (keyed,) = rollup.spread(wanted[0], pa.array([0] * part), figures)
+        merged = rollup.merge(keyed, Sketches(spark).unite)
+        estimates |= {
+            row["value"] for row in rows.of_partials(merged, wanted, Sketches(spark).estimate).to_pylist()
+        }
     assert len(estimates) == 1
     assert estimates.pop() == pytest.approx(size, rel=0.05)
-
-
-EMPTY = {
-    "item": "string",
-    "sum": "decimal(38,9)",
-    "low": "decimal(29,9)",
-    "high": "decimal(29,9)",
-    "last": "string",
-}

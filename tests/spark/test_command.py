@@ -81,6 +81,11 @@ def test_a_dry_run_says_what_there_is(tmp_path: Path) -> None:
     done = run(made, "aggregate", "--dry-run", "--topic", "t")
     assert done.returncode == 0
     assert f"{len(traffic.records(traffic.notifications(20)))} records in 3 partitions" in done.stderr
+    arguments = ["--max-records", "4", "--since", "beginning"]
+    bounded = run(made, "aggregate", "--dry-run", "--topic", "t", *arguments)
+    assert "4 records in " in bounded.stderr
+    before = run(made, "aggregate", "--dry-run", "--topic", "t", "--until", "2020-01-01T00:00:00Z")
+    assert "0 records" in before.stderr
     assert not (tmp_path / "checkpoint").exists()
 
 

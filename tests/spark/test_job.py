@@ -52,7 +52,7 @@ def test_runs_that_stop_and_go_on(spark: SparkSession, tmp_path: Path) -> None:
     stops = {key: stop for sums in (first, second) for key, (_, stop) in sums.offsets.items()}
     assert sum(stops.values()) == total
 
-    found = made.parquet(spark, "parquet")
+    found = made.parquet("parquet")
     assert recount.compare(found, made.truth(), FEW) == []
     assert table(tmp_path / "rows.db") == found
     assert latest(tmp_path / "csv", "csv") == found

@@ -51,6 +51,7 @@ def test_the_drivers_options_as_javas(tmp_path: Path) -> None:
         "bootstrap.servers": "a:9092,[::1]:9",
         "security.protocol": "PLAINTEXT",
         "isolation.level": "read_committed",
+        "fetch.max.wait.ms": "20",
     }
     ca, cert = tmp_path / "ca.pem", tmp_path / "cert.pem"
     ca.write_text("CA")
@@ -66,6 +67,7 @@ def test_the_drivers_options_as_javas(tmp_path: Path) -> None:
         "bootstrap.servers": "h:9092",
         "security.protocol": "SASL_SSL",
         "isolation.level": "read_committed",
+        "fetch.max.wait.ms": "20",
         "sasl.mechanism": "SCRAM-SHA-256",
         "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
         'username="us\\"er" password="pa\\\\ss";',

@@ -22,7 +22,7 @@ metrics:
 # When a process dies; the next one goes on from there. Each is another step of a batch.
 MOMENTS = [
     ("checkpoint/plans/00000001.json", "planned"),
-    ("checkpoint/partials/batch=00000001/_temporary", "its partials half written"),
+    ("checkpoint/partials/00000001.parquet.part", "its partials half written"),
     ("batch 1: written", "its data written, and not yet counted"),
     ("out/batch=00000001/part-*", "counted, and in a sink that is not yet marked"),
 ]
@@ -61,7 +61,7 @@ def test_killed_at_every_step(spark: SparkSession, tmp_path: Path) -> None:
     assert run(made, LATER[0]) == -signal.SIGKILL, LATER[1]
 
     made.run(spark, rig.bounds(), outputs)
-    found = made.parquet(spark, "out")
+    found = made.parquet("out")
     assert recount.compare(found, made.truth(), made.metrics) == []
     assert test_job.table(tmp_path / "rows.db") == found
     assert os.listdir(tmp_path / "checkpoint/plans") == os.listdir(tmp_path / "checkpoint/counted")

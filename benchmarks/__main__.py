@@ -29,7 +29,8 @@ QUICK = Size(20_000, 3)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; default all")
+    known = f"of {', '.join(BENCHMARKS)}; default all of these; or spark, which goes alone"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=known)
     parser.add_argument("--count", type=int, help=f"notifications in a round; default {FULL.each}")
     parser.add_argument("--rounds", type=int, help=f"default {FULL.rounds}")
     parser.add_argument(
@@ -37,6 +38,12 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     arguments = parser.parse_args()
+    if arguments.names == ["spark"]:
+        # Here, because it alone needs PySpark.
+        from benchmarks import spark
+
+        spark.main(quick=arguments.quick, as_json=arguments.json)
+        return
     if unknown := set(arguments.names) - set(BENCHMARKS):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(BENCHMARKS)}")
     usual = QUICK if arguments.quick else FULL

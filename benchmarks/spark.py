@@ -1,0 +1,259 @@
+"""Metrics by Spark, beside the floor and beside a loop that a user would write by hand.
+
+The floor is what Spark's connector takes to read the same records and add up their lengths.
+The loop is one process of confluent-kafka and orjson that counts the same default metrics
+into a dict, without percentiles, durations, duplicates or crashes in mind.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from oslo_config import cfg
+from pyspark.sql import functions as F  # noqa: N812
+
+from benchmarks.bare_kafka import PATIENCE, Void
+from notifier_kafka import identity, jars, transport
+from notifier_kafka_drivers.kafka.cluster import Cluster
+from spark_sinks import job, ledger, metrics, session, settings, source
+from spark_sinks.bounds import Bounds
+from spark_sinks.metrics import Metric, Window
+from spark_sinks.paths import Path as Where
+from spark_sinks.sinks import sink
+
+PARTITIONS = 4
+FULL, QUICK, SMALL = 2_000_000, 200_000, 1_000
+_OPERATIONS = ("create.start", "create.end", "exists", "update", "attach", "detach", "sync", "error")
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Figure(NamedTuple):
+    """How long something took: ``cpu`` is that of Spark's process, where it is one."""
+
+    name: str
+    records: int
+    seconds: float
+    cpu: float
+
+
+def main(*, quick: bool, as_json: bool) -> None:
+    """Measure, and print figures and ratios."""
+    count = QUICK if quick else FULL
+    with _broker() as cluster:
+        publish(cluster.bootstrap, "bench.info", count)
+        for number in range(2):
+            publish(cluster.bootstrap, f"small{number}.info", SMALL, number)
+        found = measure(cluster.url, cluster.bootstrap, count)
+    if as_json:
+        print(json.dumps([each._asdict() for each in found], indent=2))
+    else:
+        print(table(found))
+
+
+def table(found: list[Figure]) -> str:
+    """Draw figures as text, with ratios to the floor of the same run."""
+    floor = next(each for each in reversed(found) if each.name.startswith("floor"))
+    lines = [f"{'':36}{'records':>10}{'seconds':>9}{'a second':>11}{'µs of CPU':>11}{'of floor':>10}"]
+    for each in found:
+        line = f"{each.name:36}{each.records:10,}{each.seconds:9.2f}"
+        if each.records >= QUICK:
+            rate = each.records / each.seconds
+            cpu = f"{each.cpu / each.records * 1e6:11.1f}" if each.cpu else f"{'':11}"
+            line += f"{rate:11,.0f}{cpu}{rate * floor.seconds / floor.records:10.2f}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def measure(url: str, bootstrap: str, count: int) -> list[Figure]:
+    """A first run in a new process; then, warm, floor, job and loop in turn; then small batches."""
+    found = [_first_run(url, count)]
+    conf = cfg.ConfigOpts()
+    conf([], project="benchmarks", default_config_files=[], default_config_dirs=[])
+    lent = transport.get_notification_transport(conf, f"{url}/?client=confluent-kafka")
+    spark = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    try:
+        run = _Runs(spark, lent.driver, conf)
+        run.count(["bench"])
+        run.floor()
+        for number in range(2):
+            found.append(_timed(f"floor {number + 1}", count, run.floor))
+            found.append(_timed(f"default metrics, warm {number + 1}", count, lambda: run.count(["bench"])))
+            found.append(_timed(f"single-process loop {number + 1}", count, lambda: loop(bootstrap, count)))
+        found.append(_timed("payload, percentiles, distinct", count, lambda: run.count(["bench"], _RICH)))
+        kept = run.count(["bench"])
+        run.count(["bench", "small0"], kept=kept)
+        found.append(
+            _timed("a batch of 1,000", SMALL, lambda: run.count(["bench", "small*.info"], kept=kept))
+        )
+        found.append(_timed("an empty batch", 0, lambda: run.count(["bench"], kept=kept)))
+    finally:
+        spark.stop()
+        lent.cleanup()
+    return found
+
+
+class _Runs:
+    """What is measured in one session."""
+
+    def __init__(self, spark: Any, driver: Any, conf: cfg.ConfigOpts) -> None:
+        self._spark, self._driver, self._conf = spark, driver, conf
+
+    def floor(self) -> None:
+        frame = source.load(self._driver.url).read(self._spark, self._driver.spans(["bench.info"]))
+        frame.agg(F.count("*"), F.sum(F.length("value"))).collect()
+
+    def count(
+        self,
+        topics: list[str],
+        wanted: tuple[metrics.Metric, ...] = metrics.default(),
+        kept: Path | None = None,
+    ) -> Path:
+        """Run a job, a new one where none is given."""
+        directory = kept or Path(tempfile.mkdtemp(prefix="notifier-kafka-benchmarks-"))
+        held = ledger.Ledger(directory / "checkpoint")
+        outputs = {"out": sink.load(f"parquet:{directory}/out", self._conf)}
+        with held.locked({}, settings.digests(wanted)):
+            sums = job.Job(self._spark, self._driver, held, wanted, outputs).run(topics, Bounds())
+        if sums.failures or sums.malformed or sums.duplicate:
+            raise Void(str(sums))
+        return directory
+
+
+_SIZE = Where("payload", ("size",))
+_HOUR = (Window.tumbling(3600),)
+_RICH = (
+    Metric("sum", "sum", "B", value=_SIZE),
+    Metric("sizes", "percentiles", "B", value=_SIZE, windows=_HOUR),
+    Metric("ids", "distinct", "1", value=Where("payload", ("instance_id",)), windows=_HOUR),
+)
+
+
+def loop(bootstrap: str, count: int) -> None:
+    """Count the default metrics the way one does by hand."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    own = {"bootstrap.servers": bootstrap, "group.id": str(uuid.uuid4()), "enable.auto.commit": False}
+    consumer = Consumer(own)
+    consumer.assign([TopicPartition("bench.info", number, 0) for number in range(PARTITIONS)])
+    counts: defaultdict[tuple[Any, ...], int] = defaultdict(int)
+    left = count
+    while left:
+        found = consumer.consume(min(left, 1_000), PATIENCE)
+        if not found:
+            raise Void(f"{left} did not arrive")
+        for message in found:
+            one = orjson.loads(orjson.loads(message.value())["oslo.message"])
+            minute, publisher = one["timestamp"][:16], one["publisher_id"]
+            counts[minute, publisher, one["event_type"], one["priority"]] += 1
+            if one["priority"] in ("ERROR", "CRITICAL"):
+                counts[minute, publisher] += 1
+            counts[publisher,] += 1
+        left -= len(found)
+    consumer.close()
+
+
+def publish(bootstrap: str, topic: str, count: int, seed: int = 9) -> None:
+    """Publish notifications of about 300 bytes, of the last half hour."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 5, "queue.buffering.max.messages": 500_000}
+    )
+    begin = time.time() - 1800
+    for number in range(count):
+        value, headers = _record(number, begin + number * 1800 / count, seed)
+        while True:
+            try:
+                producer.produce(topic, value, headers=headers, partition=number % PARTITIONS)
+            except BufferError:
+                producer.poll(0.05)
+            else:
+                break
+    if producer.flush(PATIENCE):
+        raise Void("not everything was acknowledged")
+
+
+def _record(number: int, at: float, seed: int) -> tuple[bytes, list[tuple[str, bytes]]]:
+    operation = _OPERATIONS[number % 8]
+    event_type, priority = f"compute.instance.{operation}", "ERROR" if operation == "error" else "INFO"
+    publisher, message_id = f"compute.host{number % 20}", identity.new_message_id()
+    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at)) + f"{at % 1:.6f}"[1:]
+    inner = {
+        "message_id": message_id,
+        "publisher_id": publisher,
+        "event_type": event_type,
+        "priority": priority,
+        "payload": {"instance_id": f"i-{seed}-{number // 8}", "size": number % 1000},
+        "timestamp": moment,
+        "_context": {},
+    }
+    # As the channel spells it.
+    value = b'{"oslo.version": "2.0", "oslo.message": ' + orjson.dumps(orjson.dumps(inner).decode()) + b"}"
+    texts = {
+        "priority": priority,
+        "message-id": message_id,
+        "event-type": event_type,
+        "publisher-id": publisher,
+    }
+    return value, [("content-type", b"application/json"), *((k, v.encode()) for k, v in texts.items())]
+
+
+def _timed(name: str, records: int, work: Callable[[], object]) -> Figure:
+    print(f"  {name}", file=sys.stderr)
+    began, cpu = time.perf_counter(), _cpu()
+    work()
+    return Figure(name, records, time.perf_counter() - began, _cpu() - cpu)
+
+
+def _cpu() -> float:
+    """Return the seconds of processor that this process and its children have had."""
+    return sum(_cpu_of(pid) for pid in (os.getpid(), *_children(os.getpid())))
+
+
+def _children(parent: int) -> list[int]:
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [found for child in map(int, listed) for found in (child, *_children(child))]
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def _first_run(url: str, count: int) -> Figure:
+    with tempfile.TemporaryDirectory(prefix="notifier-kafka-benchmarks-") as directory:
+        command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", url, "aggregate"]
+        command += ["--topic", "bench", "--output", f"parquet:{directory}/out"]
+
+        def work() -> None:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode or f"{count} read" not in done.stderr:
+                raise Void(done.stderr[-500:])
+
+        return _timed("first run in a new process", count, work)._replace(cpu=0.0)
+
+
+@contextlib.contextmanager
+def _broker() -> Iterator[Cluster]:
+    directory = tempfile.mkdtemp(prefix="notifier-kafka-benchmarks-")
+    cluster = Cluster(directory, leashed=False)
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(directory, ignore_errors=True)

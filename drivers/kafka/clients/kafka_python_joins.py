@@ -20,7 +20,7 @@ from typing import Any
 from kafka import errors as kafka_errors
 from kafka.structs import MemberState
 
-# A poll that may not wait gives no join the time to be finished.
+# A poll that may not wait gives no join the time to be begun or finished.
 LEAST_MS = 50
 
 
@@ -39,10 +39,11 @@ class Joins:
 
     def before_poll(self, timeout_ms: int) -> int:
         """Have the poll finish a join that is on its way; return how long it may take."""
-        if not self._coordinator.rejoining:
-            return timeout_ms
-        self._coordinator.rejoin_needed = True
-        return max(timeout_ms, LEAST_MS)
+        coordinator = self._coordinator
+        if coordinator.rejoining:
+            coordinator.rejoin_needed = True
+        settled = coordinator.coordinator_id is not None and not coordinator.rejoin_needed
+        return timeout_ms if settled else max(timeout_ms, LEAST_MS)
 
     def before_close(self, timeout_ms: int) -> None:
         """Have the close say good-bye for a member that is still joining."""

@@ -19,6 +19,7 @@ import publishes
 from journal import Journal
 
 from notifier_kafka import topics
+from notifier_kafka.errors import TopicNotFound
 
 HERE = pathlib.Path(__file__).parent
 # More of everything, and more patience: see CONTRIBUTING.md.
@@ -170,9 +171,11 @@ class Scene:
         behind = False
         for group in map(self.group, pools):
             positions = bus.driver.admin().describe_group(group).positions
-            for span in bus.driver.spans([main, topics.requeue_topic(group, main)]):
-                ends += span.stop
-                behind |= positions.get(span.partition, 0) < span.stop
+            for topic in (main, topics.requeue_topic(group, main)):
+                with contextlib.suppress(TopicNotFound):  # nothing was refused
+                    for span in bus.driver.spans([topic]):
+                        ends += span.stop
+                        behind |= positions.get(span.partition, 0) < span.stop
         bus.cleanup()
         return bool(ends) and not behind
 

@@ -16,7 +16,13 @@ from . import client
 from .confluent_link import Link, attempt, made, translate
 
 QUIET = 12.0  # seconds; librdkafka tries to connect every ten, and tells when that was in vain
-AWAITED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+AWAITED = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - their public names
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    # Said after a commit that hung for longer than the poll interval; this poll joins again.
+    KafkaError._MAX_POLL_EXCEEDED,  # noqa: SLF001
+)
 
 # One of each is built for every record: past the constructors of named tuples, which check
 # again what is known here, and one Partition for all records of a partition.

@@ -163,7 +163,8 @@ class Transaction(Protocol):
     def commit(self, timeout: float) -> list[Receipt]:
         """Make all records visible; return where they lie, in the order offered.
 
-        Blocks. Raises ``DeliveryFailed``, and then none of them is or becomes visible.
+        Blocks. Raises ``DeliveryFailed``, and then none of them is or becomes visible; when
+        the log was told to and gave no answer in time, the error says that it may be either.
         """
 
     def abort(self) -> None:

@@ -12,6 +12,7 @@ from notifier_kafka import topics
 from notifier_kafka_drivers.kafka.cluster import Cluster
 
 COUNT = 3_000 * LOAD
+POLL_INTERVAL = 6.0
 OpenScene = Callable[[Bus], Scene]
 
 
@@ -46,8 +47,22 @@ def hung(cluster: Cluster, number: int) -> Iterator[None]:
     cluster.kill_node(number, signal.SIGCONT)
 
 
+@contextlib.contextmanager
+def away(cluster: Cluster, number: int) -> Iterator[None]:
+    cluster.kill_node(number)
+    yield
+    time.sleep(2.0 * POLL_INTERVAL)  # the fault itself: a commit hangs, and nobody polls
+    cluster.start_node(number)
+
+
 def test_killed_and_started_again(breakable: Cluster, client: str, open_scene: OpenScene) -> None:
     play(open_scene(kafka(breakable.url, client)), killed(breakable, 1))
+
+
+def test_away_for_longer_than_the_poll_interval(
+    breakable: Cluster, client: str, open_scene: OpenScene
+) -> None:
+    play(open_scene(kafka(breakable.url, client, poll_interval=POLL_INTERVAL)), away(breakable, 1))
 
 
 def test_hangs_for_longer_than_a_session(breakable: Cluster, client: str, open_scene: OpenScene) -> None:

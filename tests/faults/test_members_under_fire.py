@@ -10,13 +10,15 @@ QUICK = 0.001  # seconds for each, so that a change hits members at work
 
 def test_members_join_and_leave_under_load(scene: Scene) -> None:
     steady = scene.listen("steady", "crew", work=QUICK)
-    publisher = scene.publish("publisher", 2 * COUNT, rate=COUNT / 4)
+    publisher = scene.publish("publisher", 2 * COUNT, rate=COUNT / 6)
     steady.await_count("handled", 1)
     changes = 0
     while publisher.running():
         guest = scene.listen(f"guest-{changes}", "crew", work=QUICK)
         guest.await_count("listening", 1)
-        time.sleep(1.0)
+        # Members hear of a guest at their next heartbeat; one that left sooner would have no share.
+        while not guest.count("handled") and publisher.running():
+            time.sleep(0.1)
         guest.end()
         changes += 2
     # With each of them a batch of either member may have been under way.

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -124,4 +125,5 @@ def test_a_broker_that_restarts_under_a_listener_is_said_once_and_costs_nothing(
         until(lambda: set(endpoint.handled) == set(range(40)), "the next twenty", PATIENT)
         until(lambda: said("The log is back"), "word of that", PATIENT)
     assert len(said("")) <= 4, said("")
-    assert "Connection refused" in said("unavailable")[0] or "connection refused" in said("unavailable")[0]
+    # A broker on its way down may still take connections, and answers none.
+    assert re.search(r"[Cc]onnection refused|accepts connections and does not answer", said("unavailable")[0])

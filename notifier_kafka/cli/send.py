@@ -11,7 +11,7 @@ from notifier_kafka.cli import payloads
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.exits import Partial
 from notifier_kafka.driver import Receipt
-from notifier_kafka.errors import ConfigurationError, MessagingException, TransportUnavailable
+from notifier_kafka.errors import ConfigurationError, MessagingException
 from notifier_kafka.notification import PRIORITIES
 from notifier_kafka.transport import NotificationTransport
 
@@ -62,9 +62,6 @@ class Send(Lister):
     def _rows(self, args: argparse.Namespace) -> Iterator[Sequence[Any]]:
         try:
             with self.program.transport() as transport:
-                if trouble := transport.driver.trouble():
-                    # Before anything is in memory: who waits at a terminal need not wait for that.
-                    raise TransportUnavailable(trouble)
                 sender = _sender(transport, args)
                 for batch in _batches(args):
                     for partition, offset in self._send(sender, args, batch):

@@ -45,12 +45,15 @@ class Bench:
         assert err.count("\n") == 1
         return code, err
 
-    def publish(self, topic: str, count: int) -> None:
+    def put(self, *records: Record) -> None:
         publisher = self.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
-        for number in range(count):
-            publisher.offer(Record(topic, b"%d" % number))
+        for record in records:
+            publisher.offer(record)
         assert publisher.flush(PATIENCE) == 0
         publisher.close()
+
+    def publish(self, topic: str, count: int) -> None:
+        self.put(*(Record(topic, b"%d" % number) for number in range(count)))
 
     def topic(self, name: str, records: int) -> None:
         """Make a topic of one partition, so that everybody knows what is where."""

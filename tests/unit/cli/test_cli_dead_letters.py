@@ -8,7 +8,7 @@ import pytest
 from cli_bench import PATIENCE, Bench
 
 from notifier_kafka import listener, notifier
-from notifier_kafka.driver import Delivery, Limits, Record
+from notifier_kafka.driver import Delivery, Record
 from notifier_kafka.target import Target
 
 HOSTILE = b"\x1b[2Jevil\xff"
@@ -48,19 +48,11 @@ def endpoint(bench: Bench) -> Fickle:
     sender = notifier.Notifier(bench.transport, "till.3", "messagingv2", topics=["orders"])
     for number in range(4):
         sender.prepare(wait=True).info({}, "order.paid", number)
-    put(bench, Record("orders.info", HOSTILE, b"till.3"))
+    bench.put(Record("orders.info", HOSTILE, b"till.3"))
     with listen(bench, made) as each:
         wait_for(lambda: each.stats()["dead_lettered"] == 2 and each.stats()["malformed"] == 1)
     assert made.handled == [0, 2]
     return made
-
-
-def put(bench: Bench, *records: Record) -> None:
-    publisher = bench.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
-    for record in records:
-        publisher.offer(record)
-    assert publisher.flush(PATIENCE) == 0
-    publisher.close()
 
 
 def records(bench: Bench, topic: str) -> list[Delivery]:
@@ -130,8 +122,7 @@ def test_one_is_given_back_by_its_place(bench: Bench, endpoint: Fickle) -> None:
 
 
 def test_what_has_no_value_or_origin_is_left_and_said(bench: Bench) -> None:
-    put(
-        bench,
+    bench.put(
         Record("mail.dead-letters", None, None, (("origin-topic", b"orders.info"),)),
         Record("mail.dead-letters", b"{}", None),
         Record("mail.dead-letters", b"{}", None, (("origin-topic", b"orders.info"),)),

@@ -3,18 +3,10 @@
 import time
 
 import pytest
-from cli_bench import PATIENCE, Bench
+from cli_bench import Bench
 
 from notifier_kafka.cli import text
-from notifier_kafka.driver import Limits, Record
-
-
-def put(bench: Bench, *records: Record) -> None:
-    publisher = bench.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
-    for record in records:
-        publisher.offer(record)
-    assert publisher.flush(PATIENCE) == 0
-    publisher.close()
+from notifier_kafka.driver import Record
 
 
 def held(bench: Bench, topic: str) -> list[Record]:
@@ -25,7 +17,7 @@ def test_bytes_keys_headers_and_order_are_kept(bench: Bench) -> None:
     sent = [Record("a", b"\xff%d" % n, b"k%d" % (n % 3), (("message-id", b"%d" % n),)) for n in range(2_500)]
     sent.append(Record("a", None, b"k0"))
     bench.driver.admin().create_topic("b", 1)
-    put(bench, *sent)
+    bench.put(*sent)
     rows = bench.json("replay", "a", "b")
     assert sum(row["records"] for row in rows) == len(sent)
     found = held(bench, "b")
@@ -36,15 +28,15 @@ def test_bytes_keys_headers_and_order_are_kept(bench: Bench) -> None:
 
 def test_a_range_of_time_and_a_dry_run(bench: Bench) -> None:
     bench.topic("a", 0)
-    put(bench, Record("a", b"before"))
+    bench.put(Record("a", b"before"))
     time.sleep(0.01)
     since = text.iso(time.time())
     time.sleep(0.01)
-    put(bench, Record("a", b"within"))
+    bench.put(Record("a", b"within"))
     time.sleep(0.01)
     until = text.iso(time.time())
     time.sleep(0.01)
-    put(bench, Record("a", b"after"))
+    bench.put(Record("a", b"after"))
     argv = ("replay", "a", "b", "--since", since, "--until", until)
     expected = [{"topic": "a", "partition": 0, "first": 1, "next": 2, "records": 1}]
     code, _, err = bench.run(*argv, "--dry-run")

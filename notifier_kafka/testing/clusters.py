@@ -5,6 +5,7 @@ that cannot be had is an error, never a skip. Its processes end with the session
 when the test run itself is killed.
 """
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,13 @@ def _started(directory: Path, *arguments: Any, **options: Any) -> Any:
     cluster = plugins.load(NAMESPACE, "kafka")(directory, *arguments, leashed=True, **options)
     cluster.start()
     return cluster
+
+
+def mend(cluster: Any) -> None:
+    """Have all nodes of a cluster run again that a test stopped, killed or suspended."""
+    for node in cluster.nodes:
+        node.kill(signal.SIGCONT)
+    cluster.start()
 
 
 @pytest.fixture(scope="session")

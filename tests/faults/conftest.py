@@ -2,13 +2,13 @@
 
 import contextlib
 import pathlib
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from scene import Bus, Scene, kafka, opened
 
+from notifier_kafka.testing.clusters import mend
 from notifier_kafka_drivers.kafka.cluster import Cluster
 
 AT_ONCE = 0.0  # nobody needs the data
@@ -35,20 +35,14 @@ def three_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 def breakable(breakable_for_all: Cluster) -> Iterator[Cluster]:
     """A broker to stop, kill or hang; it runs again for the next test."""
     yield breakable_for_all
-    _mend(breakable_for_all)
+    mend(breakable_for_all)
 
 
 @pytest.fixture
 def three(three_for_all: Cluster) -> Iterator[Cluster]:
     """Three brokers to break; whole again for the next test."""
     yield three_for_all
-    _mend(three_for_all)
-
-
-def _mend(cluster: Cluster) -> None:
-    for node in cluster.nodes:
-        node.kill(signal.SIGCONT)
-    cluster.start()
+    mend(three_for_all)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import gc
 import pathlib
-import signal
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 from kafka_rig import Connect
 from oslo_config import cfg
 
+from notifier_kafka.testing.clusters import mend
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
 from notifier_kafka_drivers.kafka.cluster import Cluster
@@ -112,12 +112,6 @@ def trio(trio_for_all: Cluster) -> Iterator[Cluster]:
     """Three brokers, two of which must have a record, to break; whole again for the next test."""
     yield trio_for_all
     mend(trio_for_all)
-
-
-def mend(cluster: Cluster) -> None:
-    for node in cluster.nodes:
-        node.kill(signal.SIGCONT)
-    cluster.start()
 
 
 @pytest.fixture

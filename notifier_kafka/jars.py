@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from notifier_kafka import java
+from notifier_kafka import cache, java
 from notifier_kafka.errors import DriverLoadFailure
 
 LOG = logging.getLogger(__name__)
@@ -82,8 +82,7 @@ def listed(name: str) -> list[Jar]:
 
 def directory(name: str) -> Path:
     """Say where the jars of a set are, or will be."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "notifier-kafka", "jars", name)
+    return cache.directory("jars") / name
 
 
 def missing(name: str) -> list[Jar]:

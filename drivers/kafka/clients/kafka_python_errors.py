@@ -3,6 +3,8 @@
 Errors of brokers, which both clients number alike, are in ``drivers.kafka.errors``.
 """
 
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +44,8 @@ LOCAL: dict[type[Exception], errors.Meaning] = {
     ValueError: ConfigurationError,
 }
 
+_SYSTEM_ERROR = re.compile(r"\b(\d+) E[A-Z]{4,}$")  # "111 ECONNREFUSED", which a person need not know
+
 
 def translate(error: BaseException, what: str) -> MessagingException:
     """Make this package's error of one of kafka-python's. ``what`` says what was asked of it."""
@@ -51,6 +55,8 @@ def translate(error: BaseException, what: str) -> MessagingException:
         return errors.broker_error(code, what, getattr(error, "description", ""))
     meaning = next((LOCAL[kind] for kind in type(error).__mro__ if kind in LOCAL), LogUnusable)
     text = " ".join(str(error).split()) or type(error).__name__
+    if system := _SYSTEM_ERROR.search(text):
+        text = os.strerror(int(system[1]))
     return meaning(f"{what}: {text}")
 
 

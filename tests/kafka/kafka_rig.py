@@ -1,6 +1,8 @@
 """What the tests of the Kafka driver do again and again."""
 
+import sys
 import time
+import traceback
 from collections.abc import Callable
 
 from notifier_kafka.driver import Delivery, Limits, Record, Subscription
@@ -15,8 +17,14 @@ def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE)
     """Wait for what has to come true."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        assert time.monotonic() < deadline, f"waited in vain for {what}{_stacks()}"
         time.sleep(0.02)
+
+
+def _stacks() -> str:
+    """Say where each thread is: what hangs once in a hundred runs is known by nothing else."""
+    frames = sys._current_frames().items()  # noqa: SLF001 - its public way
+    return "".join(f"\nthread {ident}:\n{''.join(traceback.format_stack(at)[-6:])}" for ident, at in frames)
 
 
 def publish(driver: KafkaDriver, *records: Record) -> None:

@@ -1,24 +1,21 @@
-"""``notifier-kafka aggregate`` and ``notifier-kafka metrics show``."""
+"""``notifier-kafka aggregate``."""
 
 import argparse
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from types import FrameType
-from typing import Any
 
 from notifier_kafka import options as framework
 from notifier_kafka.cli import arguments, text
-from notifier_kafka.cli.command import Command, Lister
-from notifier_kafka.cli.exits import Exit, Partial, UsageError
+from notifier_kafka.cli.command import Command
+from notifier_kafka.cli.exits import Exit, Partial
 from notifier_kafka.driver import Driver
 from spark_sinks import metrics, plan, reading, settings
 from spark_sinks.bounds import Bounds, Clock
 from spark_sinks.ledger import Ledger
 from spark_sinks.settings import Settings
-
-COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
 
 
 class Aggregate(Command):
@@ -144,36 +141,3 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
             if stop() or not args.every:
                 return Exit.OK
             stop.wait(max(0.0, began + args.every - time.monotonic()))
-
-
-class ShowMetrics(Lister):
-    """Show metric rows that a parquet or jdbc output holds."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add = parser.add_argument
-        add(
-            "output",
-            nargs="?",
-            metavar="KIND:PLACE",
-            help="parquet:DIR or jdbc:sqlite:FILE; the configured one.",
-        )
-        add("--metric", metavar="PATTERN", default="*", help="Only these, with * and ?.")
-        add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after.")
-        add("--until", type=arguments.moment, metavar="WHEN", help="Only windows that begin before.")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        from spark_sinks import shown
-
-        outputs = settings.read(self.program.configuration()).outputs
-        output = parsed_args.output or next((o for o in outputs if o.startswith(("parquet:", "jdbc:"))), None)
-        if output is None:
-            raise UsageError("metrics show: name an output, such as parquet:/var/lib/metrics")
-        found = shown.read(output, parsed_args.metric, parsed_args.since, parsed_args.until)
-        return COLUMNS, _visible(found)
-
-
-def _visible(found: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    for metric, start, end, group, value, unit in found:
-        yield metric, start, end, text.visible(group), value, text.visible(unit)

@@ -120,11 +120,11 @@ def touched(events: pa.Table, new: pa.Table) -> pa.Table:
 
 
 def reach(metrics: Sequence[Metric]) -> tuple[int, int]:
-    """Return how many seconds before and after new events there may be others that matter."""
+    """Return from how many seconds before new events to how many after them others may matter."""
     found = [(metric, metric.value) for metric in metrics if isinstance(metric.value, Duration)]
     within = max(value.within for _, value in found)
     width = max(window.width for metric, _ in found for window in metric.windows)
-    return within + width, within + width
+    return -within - width, within + width
 
 
 def partials(events: pa.Table, metrics: Sequence[Metric], unite: rollup.Unite) -> pa.Table:

@@ -34,6 +34,7 @@ from spark_sinks import (
     reading,
     rollup,
     rows,
+    segments,
     source,
     usual,
 )
@@ -112,6 +113,7 @@ class Job:
             left -= plan.records(part)
             spans = reading.uncounted(self._ledger, spans)
         self._feed(sums)
+        segments.merge(self._ledger, self._sketches.unite, bounds.horizon)
         sums.seconds = time.monotonic() - began
         return sums
 
@@ -171,7 +173,7 @@ class Job:
         if bounds.horizon and oldest is not None:
             once = dedupe.ids(found)
             partials.write(once, self._ledger, "seen", batch)
-            seen = self._seen(planned, oldest.timestamp() - bounds.horizon)
+            seen = self._seen(oldest.timestamp() - bounds.horizon)
             placed = dedupe.mark(placed, dedupe.duplicates(found, once, seen))
         summary = aggregate.summarise(placed, self._metrics).toArrow()
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
@@ -184,10 +186,11 @@ class Job:
             self._set_aside(placed, planned)
         return noted | {"newest_logged": newest.timestamp() if newest else 0.0}
 
-    def _seen(self, planned: Plan, since: float) -> Iterator[pa.ChunkedArray]:
-        for batch in range(1, planned.batch):
-            if self._ledger.sums(batch)["newest_logged"] >= since:
-                yield partials.read(self._ledger, "seen", [batch])["id"]
+    def _seen(self, since: float) -> Iterator[pa.ChunkedArray]:
+        for piece in partials.pieces(self._ledger, "seen"):
+            newest = self._ledger.sums(piece.last)["newest_logged"] if piece.high is None else piece.high
+            if newest >= since:
+                yield partials.load("seen", [partials.path(self._ledger, "seen", piece)])["id"]
 
     def _note(self, summary: pa.Table) -> dict[str, Any]:
         """Add up what became of the records of a batch."""

@@ -3,7 +3,8 @@
 ``job.json`` says whose directory it is. ``plans/N.json`` has the spans of batch N and is
 there before it is read; ``counted/N.json`` has its sums and everything that is counted up to
 it, and is there once its partials are. A batch with the first and without the second was
-interrupted: it is done again with the same spans. Each file appears whole or not at all.
+interrupted: it is done again with the same spans. ``merged.json`` says which batches have
+their data in common files (``segments``). Each file appears whole or not at all.
 """
 
 import fcntl
@@ -13,13 +14,30 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.plan import Plan, Ranges, add
 
 FORMAT = 1
+
+
+class Segment(NamedTuple):
+    """A file of the data of some batches, and of which seconds it holds something."""
+
+    first: int
+    last: int
+    rows: int
+    low: float | None
+    high: float | None
+
+
+class Merged(NamedTuple):
+    """The files that stand for all batches up to one, by kind of data."""
+
+    until: int
+    files: Mapping[str, list[Segment]]
 
 
 class Ledger:
@@ -83,6 +101,19 @@ class Ledger:
         counted = add(self.counted(), plan.spans)
         ranges = [[*partition, found] for partition, found in sorted(counted.items())]
         _save(self._path("counted", plan.batch), {**sums, "counted": ranges})
+
+    def merged(self) -> Merged:
+        """Return which batches have their data in common files."""
+        path = self.directory / "merged.json"
+        if not path.exists():
+            return Merged(0, {})
+        found = _load(path)
+        files = {kind: [Segment(*each) for each in listed] for kind, listed in found["files"].items()}
+        return Merged(found["until"], files)
+
+    def write_merged(self, until: int, files: Mapping[str, list[Segment]]) -> None:
+        """Have common files stand for the batches up to one, from now on."""
+        _save(self.directory / "merged.json", {"until": until, "files": files})
 
     def data(self, kind: str, batch: int) -> Path:
         """Say where a batch keeps its data of a kind."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from spark_sinks import durations, rollup
-from spark_sinks.ledger import Ledger
+from spark_sinks.ledger import Ledger, Segment
 from spark_sinks.metrics import Duration, Metric
 
 SCHEMAS = {
@@ -36,25 +37,53 @@ def save(table: pa.Table, path: "os.PathLike[str]") -> None:
     os.replace(part, path)
 
 
-def read(ledger: Ledger, kind: str, batches: Iterable[int], filters: Any = None) -> pa.Table:
-    """Read what some batches made, as far as it passes the filters."""
-    paths = [path for batch in batches if (path := ledger.data(kind, batch)).exists()]
+def load(kind: str, paths: Iterable[Path], filters: Any = None) -> pa.Table:
+    """Read files of a kind, as far as they pass the filters."""
     tables = [
         parquet.read_table(path, schema=SCHEMAS[kind], filters=filters, partitioning=None) for path in paths
     ]
     return pa.concat_tables([SCHEMAS[kind].empty_table(), *tables])
 
 
+def path(ledger: Ledger, kind: str, piece: Segment) -> Path:
+    """Say where the data of a kind of some batches are."""
+    single = ledger.data(kind, piece.first)
+    return single if piece.first == piece.last else single.with_stem(f"{piece.first:08}-{piece.last:08}")
+
+
+def pieces(ledger: Ledger, kind: str, since: int = 0) -> list[Segment]:
+    """List the files with the data of a kind of batches after ``since``, and maybe of some before."""
+    merged = ledger.merged()
+    singles = range(merged.until + 1, ledger.last() + 1)
+    alone = [Segment(n, n, 1, None, None) for n in singles if ledger.data(kind, n).exists()]
+    every = [*merged.files.get(kind, ()), *alone]
+    return [piece for piece in every if piece.rows and piece.last > since]
+
+
+def _near(ledger: Ledger, kind: str, listed: Iterable[Segment], low: float, high: float) -> list[Path]:
+    """Return the paths of the pieces that may hold something of a time."""
+    return [
+        path(ledger, kind, piece)
+        for piece in listed
+        if piece.low is None or piece.high is None or (piece.low <= high and piece.high >= low)
+    ]
+
+
 def changed(ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup.Unite) -> pa.Table:
-    """Merge the partials of every metric and window that batches after ``since`` touched."""
-    every = list(range(1, ledger.last() + 1))
+    """Merge the partials of every metric and window that batches after ``since`` touched.
+
+    And of some others, when ``since`` lies within a file of several batches.
+    """
     mine = pc.field("metric").isin([metric.name for metric in metrics])
-    new = read(ledger, "partials", every[since:], mine)
+    fresh = pieces(ledger, "partials", since)
+    new = load("partials", [path(ledger, "partials", piece) for piece in fresh], mine)
     found = new
     if since and len(new):
         first, last = pc.min_max(new["start"]).as_py().values()
         near = mine & (pc.field("start") >= first) & (pc.field("start") <= last)
-        found = _only(pa.concat_tables([read(ledger, "partials", every[:since], near), new]), new)
+        before = [piece for piece in pieces(ledger, "partials") if piece not in fresh]
+        old = load("partials", _near(ledger, "partials", before, first, last), near)
+        found = _only(pa.concat_tables([old, new]), new)
     merged = rollup.merge(found, unite)
     if not durations.any_of(metrics):
         return merged
@@ -69,19 +98,19 @@ def _only(rows: pa.Table, units: pa.Table) -> pa.Table:
 def _changed_durations(
     ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup.Unite
 ) -> pa.Table:
-    every = range(1, ledger.last() + 1)
-    new = read(ledger, "pairs", every[since:])
+    fresh = pieces(ledger, "pairs", since)
+    new = load("pairs", [path(ledger, "pairs", piece) for piece in fresh])
     if not len(new):
         return rollup.PARTIAL.empty_table()
-    near = None
-    if since:
-        before, after = (pa.scalar(each * 1_000_000, pa.duration("us")) for each in durations.reach(metrics))
-        first, last = (pc.min_max(new["time"])[name] for name in ("min", "max"))
-        near = (pc.field("time") >= pc.subtract(first, before)) & (pc.field("time") <= pc.add(last, after))
-    events = read(ledger, "pairs", every, near)
-    made = durations.partials(events, metrics, unite)
     if not since:
-        return made
+        return durations.partials(new, metrics, unite)
+    first, last = pc.min_max(new["time"].cast(pa.int64())).as_py().values()
+    first, last = (
+        at + side * 1_000_000 for at, side in zip((first, last), durations.reach(metrics), strict=True)
+    )
+    low, high = (pa.scalar(at, pa.int64()).cast(rollup.TIME) for at in (first, last))
+    near = (pc.field("time") >= low) & (pc.field("time") <= high)
+    events = load("pairs", _near(ledger, "pairs", pieces(ledger, "pairs"), first / 1e6, last / 1e6), near)
     ends = durations.touched(events, new)
     units = [
         each
@@ -89,4 +118,4 @@ def _changed_durations(
         if isinstance(metric.value, Duration)
         for each in durations.windows(ends.filter(pc.equal(ends["metric"], metric.name)), metric)
     ]
-    return _only(made, pa.concat_tables(units))
+    return _only(durations.partials(events, metrics, unite), pa.concat_tables(units))

@@ -4,11 +4,11 @@ Of a metric and window the rows of the latest batch count; ``read`` returns thos
 A batch is written as a whole into its own directory and then marked done beside it.
 """
 
+import contextlib
 import csv
 import json
 import os
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from spark_sinks import rows
 from spark_sinks.settings import OWN
 
 MARKS = "_batches"
+BATCH = "batch="
 
 
 class FileSink:
@@ -46,13 +47,11 @@ class FileSink:
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
         # One file: there are few rows in comparison with what they were made of.
-        target = self.directory / f"batch={batch:08}" / f"part-0.{self.format}"
+        target = part(self.directory, batch, self.format)
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{target.name}.part")
-        self.spell(found, part)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        written = target.with_name(f".{target.name}.part")
+        self.spell(found, written)
+        place(written, target)
         _save(self.directory / MARKS / f"{batch:08}", {"job": job, "rows": len(found)})
 
     def spell(self, found: pa.Table, file: Path) -> None:
@@ -92,18 +91,54 @@ class CsvSink(FileSink):
                 writer.writerow(row | {"group": json.dumps(row["group"], sort_keys=True)})
 
 
+def part(directory: Path, batch: int, suffix: str) -> Path:
+    """Say where the rows of a batch are."""
+    return directory / f"{BATCH}{batch:08}" / f"part-0.{suffix}"
+
+
+def place(written: Path, target: Path) -> None:
+    """Put a file into its place, whole also after a power cut."""
+    _sync(written)
+    os.replace(written, target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def marks(directory: Path) -> dict[int, dict[str, Any]]:
     """Return the batches that are done, with what was noted of each."""
-    found = (directory / MARKS).glob("*") if (directory / MARKS).is_dir() else ()
-    return {int(path.name): json.loads(path.read_bytes()) for path in found if path.name.isdigit()}
+    found = {}
+    for path in (directory / MARKS).glob("*") if (directory / MARKS).is_dir() else ():
+        # One that was compacted meanwhile is gone.
+        with contextlib.suppress(FileNotFoundError):
+            if path.name.isdigit():
+                found[int(path.name)] = json.loads(path.read_bytes())
+    return found
 
 
-def read(directory: Path) -> Iterator[dict[str, Any]]:
-    """Yield what a parquet sink holds: of each metric and window the rows of the latest batch."""
+def read(directory: Path) -> list[dict[str, Any]]:
+    """Return what a parquet sink holds: of each metric and window the rows of the latest batch."""
+    done = marks(directory)
+    try:
+        return list(_latest(directory, done))
+    except FileNotFoundError as error:
+        if marks(directory) == done:
+            raise ConfigurationError(f"output {directory}: {error.filename or error} is not there") from error
+        # It was compacted meanwhile.
+        return read(directory)
+
+
+def _latest(directory: Path, done: Iterable[int]) -> Iterator[dict[str, Any]]:
     seen: set[tuple[Any, ...]] = set()
-    for batch in sorted(marks(directory), reverse=True):
+    for batch in sorted(done, reverse=True):
         mine = set()
-        for row in parquet.ParquetFile(directory / f"batch={batch:08}" / "part-0.parquet").read().to_pylist():
+        for row in parquet.ParquetFile(part(directory, batch, "parquet")).read().to_pylist():
             unit = tuple(row[name] for name in rows.UNIT)
             if unit not in seen:
                 mine.add(unit)
@@ -113,14 +148,11 @@ def read(directory: Path) -> Iterator[dict[str, Any]]:
 
 def _strangers(directory: Path) -> list[str]:
     # What a first batch left when it was interrupted is ours, and so is the job's checkpoint.
-    return sorted(name for name in os.listdir(directory) if not name.startswith(("batch=", MARKS, OWN)))
+    return sorted(name for name in os.listdir(directory) if not name.startswith((BATCH, MARKS, OWN)))
 
 
 def _save(path: Path, value: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with part.open("w") as file:
-        json.dump(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    written = path.with_name(f".{path.name}.part")
+    written.write_text(json.dumps(value))
+    place(written, path)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from notifier_kafka.driver import Record
 from notifier_kafka.errors import LogUnusable
+from spark_sinks import segments
 from spark_sinks.metrics import Duration, Metric, Window
 from spark_sinks.paths import Path as Where
 
@@ -29,7 +30,11 @@ FEW = (
 )
 
 
-def test_runs_that_stop_and_go_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_runs_that_stop_and_go_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Files are merged between the runs: with sketches, starts and ends, and ids that come again.
+    monkeypatch.setattr(segments, "EVERY", 1)
     made = rig.Rig(tmp_path, FEW)
     sent = traffic.records(traffic.notifications(300))
     made.publish([*sent[:200], *sent[50:60]])
@@ -43,6 +48,8 @@ def test_runs_that_stop_and_go_on(spark: SparkSession, tmp_path: Path) -> None:
     assert second.batches == 2
     again = made.run(spark, rig.bounds(), outputs)
     assert (again.read, again.batches, again.rows) == (0, 0, {})
+    assert made.ledger.merged().until == 3
+    assert len(list((tmp_path / "checkpoint" / "partials").iterdir())) == 1
 
     total = len(sent) + 20
     assert first.read + second.read == total

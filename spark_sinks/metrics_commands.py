@@ -1,0 +1,73 @@
+"""``notifier-kafka metrics show`` and ``metrics compact``: what an output holds."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from notifier_kafka.cli import arguments, text
+from notifier_kafka.cli.command import Command, Lister
+from notifier_kafka.cli.exits import Exit, UsageError
+from spark_sinks import charts, settings
+
+COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
+
+
+class ShowMetrics(Lister):
+    """Show metric rows that a parquet or jdbc output holds, as a table or a line of bars for each group."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add(
+            "output",
+            nargs="?",
+            metavar="KIND:PLACE",
+            help="parquet:DIR or jdbc:URL; the first configured one that is such.",
+        )
+        add("--metric", metavar="PATTERN", default="*", help="Only these, with * and ?.")
+        add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after.")
+        add("--until", type=arguments.moment, metavar="WHEN", help="Only windows that begin before.")
+        add("--chart", action="store_true", help="A line for each metric and group: how it went over time.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        from spark_sinks import shown
+
+        kinds = ("parquet:", "jdbc:")
+        output = parsed_args.output or next((o for o in _outputs(self) if o.startswith(kinds)), None)
+        if output is None:
+            raise UsageError("metrics show: name an output, such as parquet:/var/lib/metrics")
+        found = list(_visible(shown.read(output, parsed_args.metric, parsed_args.since, parsed_args.until)))
+        return (charts.COLUMNS, charts.of(found)) if parsed_args.chart else (COLUMNS, found)
+
+
+class CompactMetrics(Command):
+    """Make few large files of the many small ones of a parquet output. A job may be writing there."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "output", nargs="*", metavar="parquet:DIR", help="Which; every configured one without it."
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from spark_sinks.sinks import compaction
+
+        outputs = parsed_args.output or [o for o in _outputs(self) if o.startswith("parquet:")]
+        if not outputs or not all(output.startswith("parquet:") for output in outputs):
+            raise UsageError("metrics compact: name outputs such as parquet:/var/lib/metrics")
+        for output in outputs:
+            before, after = compaction.compact(Path(output.removeprefix("parquet:")))
+            text.note(f"{output}: {after} files of {before}")
+        return Exit.OK
+
+
+def _outputs(command: Command) -> Sequence[str]:
+    return settings.read(command.program.configuration()).outputs
+
+
+def _visible(found: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    for metric, start, end, group, value, unit in found:
+        yield metric, start, end, text.visible(group), value, text.visible(unit)

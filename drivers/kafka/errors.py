@@ -28,10 +28,6 @@ class TopicGone(DeliveryFailed):
     """A record came when its topic was no longer there. It may be made again."""
 
 
-class Undecided(TransportUnavailable):
-    """The brokers were told to commit a transaction and did not say that they have."""
-
-
 class PositionGone(LogUnusable):
     """The offset asked for is no longer, or not yet, on the log."""
 

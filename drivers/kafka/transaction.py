@@ -4,17 +4,19 @@ A transaction that is open on the brokers holds up every listener that reads wha
 committed. So none is open while the user makes up the records, however long that takes.
 """
 
+import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from notifier_kafka.driver import Partition, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException
+from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
 
-from . import errors, naming
+from . import naming
 from .clients import client
 from .partitioning import Topics
+from .properties import REQUEST_TIMEOUT
 
 SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
 LOOK = 0.005
@@ -39,7 +41,7 @@ class Transactors:
             # An id of its own for each: two producers of one id shut each other out.
             transactor = self._make(f"notifier-kafka-{uuid.uuid4()}")
         try:
-            receipts = transactor.publish(records, timeout)
+            receipts = _publish(transactor, records, timeout)
         except BaseException:
             transactor.close()
             raise
@@ -56,6 +58,37 @@ class Transactors:
             idle, self._idle = self._idle, []
         for transactor in idle:
             transactor.close()
+
+
+def _publish(transactor: client.Transactor, records: list[Record], timeout: float) -> list[Receipt]:
+    """Publish in one transaction, which is aborted unless it was told to commit."""
+    deadline = time.monotonic() + timeout
+    transactor.begin(deadline)
+    try:
+        receipts = _receipts(transactor.send(records, deadline), timeout)
+    except MessagingException:
+        # Else the brokers abort it when its timeout is over; nobody reads it until then.
+        with contextlib.suppress(MessagingException):
+            transactor.abort(time.monotonic() + REQUEST_TIMEOUT)
+        raise
+    try:
+        transactor.commit(deadline)
+    except TransportUnavailable as error:
+        raise DeliveryFailed(
+            f"transaction: no answer to the commit within {timeout:g} s ({error}): all of it may be "
+            "visible or become so, or nothing; read the topics before sending it again"
+        ) from error
+    return receipts
+
+
+def _receipts(outcomes: Sequence[Receipt | MessagingException | None], timeout: float) -> list[Receipt]:
+    for outcome in outcomes:
+        if isinstance(outcome, MessagingException):
+            raise outcome
+    receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+    if len(receipts) < len(outcomes):
+        raise DeliveryFailed(f"not all of {len(outcomes)} records were confirmed in {timeout:g} s")
+    return receipts
 
 
 class KafkaTransaction:
@@ -97,11 +130,6 @@ class KafkaTransaction:
             receipts = self._transactors.publish(placed, timeout)
         except DeliveryFailed:
             raise
-        except errors.Undecided as error:
-            raise DeliveryFailed(
-                f"transaction: no answer to the commit within {timeout:g} s ({error}): all of it may be "
-                "visible or become so, or nothing; read the topics before sending it again"
-            ) from error
         except MessagingException as error:
             raise DeliveryFailed(f"transaction aborted: {error}") from error
         self._await_sight(receipts)

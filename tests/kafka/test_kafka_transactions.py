@@ -1,12 +1,18 @@
 """All or nothing."""
 
+import pathlib
+import signal
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from kafka_rig import Connect
+from kafka_rig import Connect, until
 
-from notifier_kafka.driver import Record
-from notifier_kafka.errors import DeliveryFailed
+from notifier_kafka.driver import Receipt, Record
+from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
+from notifier_kafka_drivers.kafka.clients.client import Transactor
+from notifier_kafka_drivers.kafka.cluster import Cluster
+from notifier_kafka_drivers.kafka.transaction import Transactors
 
 
 def contents(driver: Any, *topics: str) -> list[bytes]:
@@ -65,3 +71,60 @@ def test_without_brokers_a_commit_ends_in_time(connect_to: Connect) -> None:
     transaction.offer(Record("t", b"1"))
     with pytest.raises(DeliveryFailed, match=r"127\.0\.0\.1:1.*[Cc]onnection refused"):
         transaction.commit(5)
+
+
+class HungBeforeCommit:
+    """A transactor whose broker hangs as soon as it has the records."""
+
+    def __init__(self, transactor: Transactor, cluster: Cluster) -> None:
+        self._transactor = transactor
+        self._cluster = cluster
+        self.begin, self.commit = transactor.begin, transactor.commit
+        self.abort, self.close = transactor.abort, transactor.close
+
+    def send(self, records: Sequence[Record], deadline: float) -> list[Receipt | MessagingException | None]:
+        outcomes: list[Receipt | MessagingException | None] = self._transactor.send(records, deadline)
+        hang(self._cluster)
+        return outcomes
+
+
+def hang(cluster: Cluster) -> None:
+    """Stop a broker; its threads are not all held when the signal was sent."""
+    cluster.kill_node(1, signal.SIGSTOP)
+    (node,) = cluster.status()
+    state = pathlib.Path(f"/proc/{node['pid']}/stat")
+    until(lambda: state.read_text().rpartition(")")[2].split()[0] == "T", "the broker to be held")
+
+
+def test_a_commit_that_is_not_answered_says_that_it_may_be_either(
+    fragile: Cluster, connect_to: Connect, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = connect_to(fragile.url)
+    driver.admin().create_topic(topic, 1)
+    with monkeypatch.context() as hung:
+        make = driver._transactor
+        hung.setattr(driver, "_transactors", Transactors(lambda name: HungBeforeCommit(make(name), fragile)))
+        transaction = driver.transaction()
+    records = [b"%d" % n for n in range(5)]
+    for value in records:
+        transaction.offer(Record(topic, value))
+    try:
+        with pytest.raises(DeliveryFailed) as caught:
+            transaction.commit(8)
+    finally:
+        fragile.kill_node(1, signal.SIGCONT)
+    said = str(caught.value)
+    assert "no answer to the commit within 8 s" in said
+    assert "may be visible or become so, or nothing" in said
+    assert "aborted" not in said
+
+    def all_or_nothing() -> bool:
+        try:
+            return contents(driver, topic) in ([], records)
+        except TransportUnavailable:
+            return False  # the broker has been away
+
+    until(all_or_nothing, "all or nothing")
+    again = driver.transaction()
+    again.offer(Record(topic, b"after"))
+    assert len(again.commit(30)) == 1

@@ -18,6 +18,7 @@ from notifier_kafka.driver import (
     Receipt,
     Record,
 )
+from notifier_kafka.errors import MessagingException
 
 Properties = Mapping[str, str]
 
@@ -120,14 +121,20 @@ class Admin(Protocol):
 
 
 class Transactor(Protocol):
-    """Publishes all or nothing. Never used by two threads at once, and no more after an error."""
+    """A producer of transactions. Never used by two threads at once, and no more after an error.
 
-    def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
-        """Publish in one transaction. Blocks.
+    Every step blocks until its deadline, by the monotonic clock, at most.
+    """
 
-        Raises ``Undecided`` when the commit was not answered; what else it raises comes after
-        the transaction was aborted.
-        """
+    def begin(self, deadline: float) -> None: ...
+
+    def send(self, records: Sequence[Record], deadline: float) -> list[Receipt | MessagingException | None]:
+        """Send records and say what became of each; None is not known in time."""
+
+    def commit(self, deadline: float) -> None:
+        """Make them visible; raises ``TransportUnavailable`` when that was not answered."""
+
+    def abort(self, deadline: float) -> None: ...
 
     def close(self) -> None: ...
 

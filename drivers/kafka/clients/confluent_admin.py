@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: administration."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from notifier_kafka.errors import ConfigurationError
 
 from .. import properties, reach
 from .client import EARLIEST, LATEST, Replicas
-from .confluent_link import Link, made, translate
+from .confluent_link import Link, at_positions, listed, made, translate
 
 UNHEARD = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - their public names
 TIMEOUT = properties.REQUEST_TIMEOUT
@@ -65,7 +66,7 @@ class Admin:
         self._wait(f"topic {topic}", self._client.delete_topics, [topic])
 
     def truncate(self, positions: Positions) -> None:
-        self._wait("delete records", self._client.delete_records, _listed(positions))
+        self._wait("delete records", self._client.delete_records, listed(positions))
 
     def offsets(self, moments: Mapping[Partition, int]) -> dict[Partition, int]:
         named = {EARLIEST: OffsetSpec.earliest, LATEST: OffsetSpec.latest}
@@ -107,13 +108,13 @@ class Admin:
         own = {"group.id": group, "enable.auto.commit": False}
         consumer = made(confluent_kafka.Consumer, self._config | own, self._link)
         try:
-            found = self._call(f"group {group}", lambda: consumer.committed(asked, TIMEOUT)) if asked else []
+            ask = functools.partial(consumer.committed, asked, TIMEOUT)
+            return at_positions(self._call(f"group {group}", ask)) if asked else {}
         finally:
             consumer.close()
-        return {Partition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
     def move(self, group: str, positions: Positions) -> None:
-        asked = [ConsumerGroupTopicPartitions(group, _listed(positions))]
+        asked = [ConsumerGroupTopicPartitions(group, listed(positions))]
         found = self._wait(f"group {group}", self._client.alter_consumer_group_offsets, asked)[group]
         for at in found.topic_partitions:
             if at.error is not None:
@@ -144,10 +145,6 @@ class Admin:
             raise raised from None
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"{what}: {error}") from None
-
-
-def _listed(positions: Positions) -> list[TopicPartition]:
-    return [TopicPartition(*partition, offset) for partition, offset in positions.items()]
 
 
 def _assigned(listed: Iterable[TopicPartition]) -> frozenset[Partition]:

@@ -13,7 +13,7 @@ from notifier_kafka.errors import CommitRefused
 
 from .. import properties
 from . import client
-from .confluent_link import Link, attempt, made, translate
+from .confluent_link import Link, at_positions, attempt, listed, made, translate
 
 QUIET = 12.0  # seconds; librdkafka tries to connect every ten, and tells when that was in vain
 AWAITED = (
@@ -50,12 +50,12 @@ class Consumer:
         what = f"commit of {len(positions)} positions"
         if not self._consumer.memberid():
             raise CommitRefused(f"{what}: no longer a member of the group")
-        attempt(what, lambda: self._consumer.commit(offsets=_positions(positions), asynchronous=False))
+        attempt(what, lambda: self._consumer.commit(offsets=listed(positions), asynchronous=False))
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         asked = [TopicPartition(*partition) for partition in partitions]
-        found = attempt("positions", lambda: self._consumer.committed(asked, properties.REQUEST_TIMEOUT))
-        return {Partition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+        timeout = properties.REQUEST_TIMEOUT
+        return at_positions(attempt("positions", lambda: self._consumer.committed(asked, timeout)))
 
     def seek(self, partition: Partition, offset: int) -> None:
         attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition, offset)))
@@ -156,7 +156,3 @@ def _delivery(message: Any) -> Delivery:
     place = _partition(topic, message.partition())
     made: Delivery = _new(Delivery, (record, place, message.offset(), message.timestamp()[1] / 1000))
     return made
-
-
-def _positions(positions: Positions) -> list[TopicPartition]:
-    return [TopicPartition(*partition, offset) for partition, offset in positions.items()]

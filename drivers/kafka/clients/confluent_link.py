@@ -5,11 +5,12 @@ Errors of brokers, which both clients number alike, are in ``drivers.kafka.error
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from notifier_kafka.driver import Partition, Positions
 from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,
@@ -112,3 +113,13 @@ def attempt(what: str, call: Callable[[], Any]) -> Any:
         raise translate(error.args[0], what) from None
     except RuntimeError as error:
         raise errors.broker_error(-1, what, str(error)) from None
+
+
+def listed(positions: Positions) -> list[TopicPartition]:
+    """Spell positions as librdkafka does."""
+    return [TopicPartition(*partition, offset) for partition, offset in positions.items()]
+
+
+def at_positions(found: Iterable[TopicPartition]) -> dict[Partition, int]:
+    """Read what librdkafka tells of positions, without the partitions that have none."""
+    return {Partition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}

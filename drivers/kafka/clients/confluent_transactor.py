@@ -8,9 +8,8 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from notifier_kafka.driver import Partition, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
+from notifier_kafka.errors import DeliveryFailed, MessagingException
 
-from .. import errors, properties
 from .client import Placed
 from .confluent_link import Link, attempt, made, translate
 
@@ -23,31 +22,24 @@ class Transactor:
         self._producer = made(confluent_kafka.Producer, config, self._link)
         self._known = False
 
-    def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
-        deadline = time.monotonic() + timeout
-        outcomes: list[Receipt | MessagingException | None] = [None] * len(records)
+    def begin(self, deadline: float) -> None:
         if not self._known:
             self._call(self._producer.init_transactions, deadline)
             self._known = True
         attempt("transaction", self._producer.begin_transaction)
-        try:
-            for number, record in enumerate(records):
-                self._produce(number, record, outcomes, deadline)
-            self._producer.flush(max(0.0, deadline - time.monotonic()))
-            receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
-            if len(receipts) < len(records):
-                raise next(
-                    (outcome for outcome in outcomes if isinstance(outcome, MessagingException)),
-                    DeliveryFailed(f"not all of {len(records)} records were confirmed in {timeout:g} s"),
-                )
-        except MessagingException:
-            self._abort()
-            raise
-        try:
-            self._call(self._producer.commit_transaction, deadline)
-        except TransportUnavailable as error:
-            raise errors.Undecided(str(error)) from error
-        return receipts
+
+    def send(self, records: Sequence[Record], deadline: float) -> list[Receipt | MessagingException | None]:
+        outcomes: list[Receipt | MessagingException | None] = [None] * len(records)
+        for number, record in enumerate(records):
+            self._produce(number, record, outcomes, deadline)
+        self._producer.flush(max(0.0, deadline - time.monotonic()))
+        return outcomes
+
+    def commit(self, deadline: float) -> None:
+        self._call(self._producer.commit_transaction, deadline)
+
+    def abort(self, deadline: float) -> None:
+        self._call(self._producer.abort_transaction, deadline)
 
     def close(self) -> None:
         self._producer.purge()
@@ -91,10 +83,3 @@ class Transactor:
                     raise self._link.reason() or translate(error, "transaction") from None
             else:
                 return
-
-    def _abort(self) -> None:
-        try:
-            self._producer.abort_transaction(properties.REQUEST_TIMEOUT)
-        except KafkaException:
-            # The brokers abort it when its timeout is over; nobody reads it until then.
-            self._producer.purge()

@@ -1,40 +1,21 @@
-"""kafka-python behind the seam: publishing, and the way to the rest."""
+"""kafka-python behind the seam; each role of it is in a module beside this one."""
 
-import logging
-import time
 from collections.abc import Sequence
-from typing import Any
 
-from kafka import KafkaProducer, codec
-from kafka import errors as kafka_errors
+from kafka import codec
 
-from notifier_kafka.driver import Limits, OnFailure, Partition, Publisher, Receipt, Record
-from notifier_kafka.errors import ConfigurationError, DeliveryFailed, DeliveryGivenUp, MessagingException
+from notifier_kafka.driver import Limits, OnFailure, Partition, Publisher
+from notifier_kafka.errors import ConfigurationError
 from notifier_kafka.outbox import Outbox
 
-from .. import errors
 from . import client
 from .kafka_python_admin import Admin
 from .kafka_python_consumer import Consumer, Reader
-from .kafka_python_errors import translate
-from .kafka_python_link import (
-    CONNECT_MS,
-    GRACE,
-    NOTHING,
-    Tombstones,
-    connect,
-    discard,
-    quieten,
-    refuse_unknown,
-)
+from .kafka_python_link import quieten, refuse_unknown
+from .kafka_python_sender import Sender
 from .kafka_python_transactor import Transactor
 
-LOG = logging.getLogger(__name__)
-
 FOREVER = str(2**31 - 1)
-LOOK = 0.2  # seconds between looks whether the publisher was closed
-SILENCE = 5.0  # seconds without an answer after which we say so
-CAREFUL = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
 LIBRARIES = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
 
 
@@ -82,108 +63,3 @@ class KafkaPython:
 
     def admin(self) -> Admin:
         return Admin(self._common)
-
-
-class Sender:
-    """Delivers an outbox's batches. Lives on the outbox's thread, like its producers.
-
-    A batch is handed over whole and then waited for. The producer keeps order within a
-    partition while it tries again, so what it gives up has failed for good. But one record
-    that a broker refuses is the end of an idempotent producer and of all that it had to
-    send: then each of these is sent alone, by a producer that survives refusals.
-    """
-
-    outbox: Outbox
-
-    def __init__(self, config: client.Properties, restore: client.Restore, *, endless: bool) -> None:
-        self._config = config
-        self._restore = restore
-        self._endless = endless
-        self._producer: Any = None
-        self._silent = False
-
-    def deliver(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
-        if self._producer is None:
-            self._producer = self._connect(self._config)
-        outcomes = self._through(self._producer, records)
-        if any(_is_refusal(outcome) for outcome in outcomes):
-            discard(self._producer)
-            self._producer = None
-            careful = self._connect({**self._config, **CAREFUL})
-            for number, outcome in enumerate(outcomes):
-                if _is_refusal(outcome):
-                    (outcomes[number],) = self._through(careful, [records[number]])
-            discard(careful)
-        if self.outbox.closed and self._producer is not None:
-            discard(self._producer)
-            self._producer = None
-        return [_final(outcome) for outcome in outcomes]
-
-    def _connect(self, config: client.Properties) -> Any:
-        return connect(KafkaProducer, config, max_block_ms=CONNECT_MS, value_serializer=Tombstones())
-
-    def _through(self, producer: Any, records: Sequence[Record]) -> list[Receipt | MessagingException]:
-        sent = [self._send(producer, record) for record in records]
-        return [self._outcome(future, record) for future, record in zip(sent, records, strict=True)]
-
-    def _send(self, producer: Any, record: Record) -> Any:
-        """Return a future, or the error that there is none for. Waits while metadata is missing."""
-        topic, value, key, headers = record
-        given = NOTHING if value is None else value
-        place = record.number if isinstance(record, client.Placed) else None
-        while True:
-            try:
-                return producer.send(topic, given, key, headers=list(headers), partition=place)
-            except kafka_errors.KafkaTimeoutError as error:
-                # Nothing may overtake it, so it is waited for here.
-                self._silence(topic)
-                if not self._endless or self.outbox.closed:
-                    return translate(error, f"topic {topic}")
-            except (kafka_errors.KafkaError, TypeError, ValueError) as error:
-                return translate(error, f"topic {topic}")
-
-    def _outcome(self, future: Any, record: Record) -> Receipt | MessagingException:
-        if isinstance(future, MessagingException):
-            return future
-        since = looked = time.monotonic()
-        while not future.is_done:
-            try:
-                future.get(LOOK)
-            except kafka_errors.KafkaError:
-                now = time.monotonic()
-                if self.outbox.closed and now - since > GRACE:
-                    return DeliveryGivenUp("the publisher was closed before this record was confirmed")
-                if not future.is_done and now - looked > SILENCE:
-                    self._silence(record.topic)
-                    looked = time.monotonic()
-        if future.failed():
-            return translate(future.exception, f"topic {record.topic}")
-        if self._silent:
-            self._silent = False
-            LOG.warning("Publishing goes on")
-        sent = future.value
-        return Receipt(Partition(sent.topic, sent.partition), sent.offset)
-
-    def _silence(self, topic: str) -> None:
-        """Find out why nothing is heard; a topic that was deleted is made again."""
-        if self.outbox.closed:
-            return
-        try:
-            self._restore(topic)
-        except MessagingException as error:
-            if not self._silent:
-                self._silent = True
-                LOG.warning("Publishing waits: %s", error)
-
-
-def _is_refusal(outcome: Receipt | MessagingException) -> bool:
-    return isinstance(outcome, errors.AccessDenied) or (
-        isinstance(outcome, MessagingException) and not outcome.retriable
-    )
-
-
-def _final(outcome: Receipt | MessagingException) -> Receipt | MessagingException:
-    if not isinstance(outcome, MessagingException):
-        return outcome
-    # Also what was given up for lack of time: from here it would come after what lay behind it.
-    return (DeliveryGivenUp if outcome.retriable else DeliveryFailed)(str(outcome))

@@ -7,7 +7,6 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import NoError
 from kafka.protocol.consumer import IsolationLevel
-from kafka.structs import OffsetAndMetadata
 
 from notifier_kafka.driver import Partition, Positions
 from notifier_kafka.errors import ConfigurationError
@@ -15,7 +14,7 @@ from notifier_kafka.errors import ConfigurationError
 from .. import errors
 from .client import Properties, Replicas
 from .kafka_python_errors import attempt, translate
-from .kafka_python_link import REQUEST_MS, connect
+from .kafka_python_link import REQUEST_MS, connect, told
 
 
 class Admin:
@@ -101,11 +100,10 @@ class Admin:
 
     def positions(self, group: str) -> dict[Partition, int]:
         found = attempt(f"group {group}", lambda: self._client.list_group_offsets([group]))
-        return {Partition(*at): told.offset for at, told in found.get(group, {}).items() if told.offset >= 0}
+        return {Partition(*at): one.offset for at, one in found.get(group, {}).items() if one.offset >= 0}
 
     def move(self, group: str, positions: Positions) -> None:
-        told = {TopicPartition(*p): OffsetAndMetadata(offset, "", -1) for p, offset in positions.items()}
-        outcomes = attempt(f"group {group}", lambda: self._client.alter_group_offsets(group, told))
+        outcomes = attempt(f"group {group}", lambda: self._client.alter_group_offsets(group, told(positions)))
         for error in outcomes.values():
             if error is not NoError:
                 raise translate(error(), f"group {group}")

@@ -6,7 +6,6 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
-from kafka.structs import OffsetAndMetadata
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Record
 
@@ -14,7 +13,7 @@ from .. import reach
 from . import client
 from .kafka_python_errors import attempt
 from .kafka_python_joins import Joins
-from .kafka_python_link import REQUEST_MS, connect, connected
+from .kafka_python_link import REQUEST_MS, connect, connected, told
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
 CLOSE_MS = 2_000
@@ -65,8 +64,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         return deliveries
 
     def commit(self, positions: Positions) -> None:
-        told = {TopicPartition(*p): OffsetAndMetadata(offset, "", -1) for p, offset in positions.items()}
-        attempt("commit", lambda: self._consumer.commit(told, timeout_ms=REQUEST_MS))
+        attempt("commit", lambda: self._consumer.commit(told(positions), timeout_ms=REQUEST_MS))
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         found = {p: self._committed(p) for p in partitions}

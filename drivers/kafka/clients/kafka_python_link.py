@@ -4,14 +4,16 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.serializer import Serializer
+from kafka.structs import OffsetAndMetadata
 
+from notifier_kafka.driver import Positions
 from notifier_kafka.errors import ConfigurationError
 
 from .. import properties, reach
@@ -179,3 +181,8 @@ def discard(producer: Any) -> None:
         # It stops half-way then: its thread goes on, and its destructor would try again.
         producer._sender.force_close()  # noqa: SLF001
         producer._closed = True  # noqa: SLF001
+
+
+def told(positions: Positions) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Spell positions as kafka-python does."""
+    return {TopicPartition(*p): OffsetAndMetadata(offset, "", -1) for p, offset in positions.items()}

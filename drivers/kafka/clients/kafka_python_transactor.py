@@ -12,7 +12,6 @@ from kafka import errors as kafka_errors
 from notifier_kafka.driver import Partition, Receipt, Record
 from notifier_kafka.errors import MessagingException, TransportUnavailable
 
-from .. import errors, properties
 from .client import Placed
 from .kafka_python_errors import attempt, translate
 from .kafka_python_link import CONNECT_MS, NOTHING, Tombstones, connect, discard
@@ -25,25 +24,23 @@ class Transactor:
         self._given = given
         self._producer: Any = None
 
-    def publish(self, records: Sequence[Record], timeout: float) -> list[Receipt]:
-        deadline = time.monotonic() + timeout
+    def begin(self, deadline: float) -> None:
         if self._producer is None:
             self._producer = connect(
                 KafkaProducer, self._given, max_block_ms=CONNECT_MS, value_serializer=Tombstones()
             )
             _within(deadline, self._producer.init_transactions)
         attempt("transaction", self._producer.begin_transaction)
-        try:
-            sent = [self._send(record) for record in records]
-            receipts = [_receipt(future, deadline) for future in sent]
-        except MessagingException:
-            self._abort()
-            raise
-        try:
-            _within(deadline, self._producer.commit_transaction)
-        except TransportUnavailable as error:
-            raise errors.Undecided(str(error)) from error
-        return receipts
+
+    def send(self, records: Sequence[Record], deadline: float) -> list[Receipt | MessagingException | None]:
+        sent = [self._send(record) for record in records]
+        return [_outcome(future, deadline) for future in sent]
+
+    def commit(self, deadline: float) -> None:
+        _within(deadline, self._producer.commit_transaction)
+
+    def abort(self, deadline: float) -> None:
+        _within(deadline, self._producer.abort_transaction)
 
     def close(self) -> None:
         if self._producer is not None:
@@ -59,16 +56,12 @@ class Transactor:
             lambda: self._producer.send(topic, given, key, headers=list(headers), partition=place),
         )
 
-    def _abort(self) -> None:
-        try:
-            _within(time.monotonic() + properties.REQUEST_TIMEOUT, self._producer.abort_transaction)
-        except MessagingException:
-            # The brokers abort it when its timeout is over; nobody reads it until then.
-            return
 
-
-def _receipt(future: Any, deadline: float) -> Receipt:
-    found = attempt("transaction", lambda: future.get(max(0.0, deadline - time.monotonic())))
+def _outcome(future: Any, deadline: float) -> Receipt | MessagingException | None:
+    try:
+        found = future.get(max(0.0, deadline - time.monotonic()))
+    except kafka_errors.KafkaError as error:
+        return translate(error, "transaction") if future.is_done else None
     return Receipt(Partition(found.topic, found.partition), found.offset)
 
 

@@ -156,6 +156,7 @@ def default(width: int = 60) -> tuple[Metric, ...]:
             value=Duration(keys=keys),
             group_by=(("event_type", event_type),),
             windows=windows,
+            percentiles=(50.0, 95.0, 99.0),
         ),
         Metric("notifications.busiest", "top", "notifications", value=publisher, windows=windows),
         Metric(

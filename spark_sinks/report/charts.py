@@ -1,0 +1,125 @@
+"""The charts of the page, each with words and a table that say the same."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spark_sinks.report import figures, markup
+from spark_sinks.report.counts import Counts, Share
+from spark_sinks.report.gathering import Report
+from spark_sinks.report.series import Durations, Series
+
+CHARTED = 12
+"""Metrics of the user's that have a chart."""
+
+
+def every(report: Report) -> dict[str, tuple[figures.Figure, str]]:
+    """Make every chart with its place on the page."""
+    counts = report.counts
+    made = {
+        "volume": (figures.volume(counts), _volume(counts)),
+    }
+    if counts.errors:
+        made["errors"] = (figures.error_share(counts), _errors(counts))
+    if counts.width <= 3600:
+        made["heat"] = (figures.heat(counts), _heat(counts))
+    if report.durations:
+        made["durations"] = (figures.durations(report.durations), _durations(report.durations))
+    made["publishers"] = (figures.publishers(counts), _publishers(counts))
+    for place, each in enumerate(report.own[:CHARTED]):
+        made[f"own-{place}"] = (figures.line(each), _own(f"own-{place}", each))
+    return made
+
+
+def _volume(counts: Counts) -> str:
+    width = counts.bins()
+    own, rest = figures.top_types(counts)
+    columns = [counts.volume([name], width) for name in own] + ([counts.volume(rest, width)] if rest else [])
+    starts = range(counts.first // width * width, counts.end, width)
+    rows = [
+        [
+            markup.moment(start),
+            *(f"{column[start]:,}" for column in columns),
+            f"{sum(c[start] for c in columns):,}",
+        ]
+        for start in starts
+    ]
+    heads = ["From (UTC)", *own, *([figures.OTHER] if rest else []), "all"]
+    most = max(starts, key=lambda start: sum(column[start] for column in columns))
+    said = (
+        f"{counts.total:,} notifications, by {markup.width(width)}. The most were "
+        f"{sum(column[most] for column in columns):,} from {markup.moment(most)} on; "
+        f"{markup.name(own[0])} was the most frequent type. A click on a name hides it."
+    )
+    return markup.chart("volume", "Volume over time", said, markup.table("Notifications", heads, rows))
+
+
+def _errors(counts: Counts) -> str:
+    names = figures.most_faulty(counts)
+    said = (
+        f"The part of errors in what a publisher sent: {_of(names, counts.publishers)}. The others have a "
+        "smaller part or none."
+    )
+    rows = [share(name, counts.publishers[name]) for name in names]
+    heads = ("Publisher", "Notifications", "Errors", "Share")
+    return markup.chart("errors", "Errors by publisher", said, markup.table("Errors", heads, rows))
+
+
+def _heat(counts: Counts) -> str:
+    names = counts.ranked_types[: figures.MOST_ROWS]
+    said = (
+        f"Notifications of {_of(names, counts.types)} event types by the hour of the day in UTC. Darker is "
+        "more, on a logarithmic scale."
+    )
+    rows = [[markup.name(name), *(f"{count:,}" for count in counts.by_hour(name))] for name in names]
+    heads = ("Event type", *(f"{hour:02}" for hour in range(24)))
+    return markup.chart("heat", "Event types by hour", said, markup.table("Notifications", heads, rows))
+
+
+def _durations(found: Durations) -> str:
+    every = sorted({p for each in found.percentiles.values() for p in each})
+    rows = [
+        [markup.name(name), *(f"{each[p]:,.3f} s" if p in each else "-" for p in every)]
+        for name, each in found.percentiles.items()
+    ]
+    listed = ", ".join(f"p{p:g}" for p in every)
+    begin, end = found.window
+    said = (
+        f"From start to end, {listed} of each operation, off by at most 1 %, within "
+        f"{markup.width(end - begin)} from {markup.moment(begin)} on."
+    )
+    heads = ("Operation", *(f"p{p:g}" for p in every))
+    return markup.chart("durations", "How long operations took", said, markup.table("Durations", heads, rows))
+
+
+def _publishers(counts: Counts) -> str:
+    names = counts.ranked_publishers[: figures.MOST]
+    first = counts.publishers[names[0]]
+    said = (
+        f"Notifications of {_of(names, counts.publishers)} publishers; {markup.name(names[0])} sent the "
+        f"most, {first.count:,}: {100 * first.count / counts.total:.1f} % of all."
+    )
+    rows = [share(name, counts.publishers[name]) for name in names]
+    heads = ("Publisher", "Notifications", "Errors", "Share")
+    return markup.chart("publishers", "Busiest publishers", said, markup.table("Publishers", heads, rows))
+
+
+def _own(key: str, found: Series) -> str:
+    names = figures.largest(found)
+    unit = f" in {markup.name(found.unit)}" if found.unit else ""
+    said = f"By {markup.width(found.width)}{unit}: {_of(names, found.lines)} groups."
+    rows = []
+    for name in names:
+        values = [found.lines[name][start] for start in sorted(found.lines[name])]
+        shown = (len(values), min(values), max(values), values[-1])
+        rows.append([markup.name(name), *(f"{value:,.6g}" for value in shown)])
+    heads = ("Group", "Windows", "Smallest", "Largest", "Last")
+    return markup.chart(key, found.name, said, markup.table(found.name, heads, rows))
+
+
+def share(name: str, found: Share) -> list[str]:
+    """Make a row of what a type or publisher has of the notifications."""
+    return [markup.name(name), f"{found.count:,}", f"{found.errors:,}", markup.part(found.error_share)]
+
+
+def _of(names: Sequence[str], every: Any) -> str:
+    return f"{len(names):,} of {len(every):,}" if len(names) < len(every) else f"all {len(every):,}"

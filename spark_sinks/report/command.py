@@ -1,0 +1,79 @@
+"""``notifier-kafka report``: the page of an output."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from notifier_kafka.cli import text
+from notifier_kafka.cli.command import ShowOne
+from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
+from spark_sinks.settings import OWN
+
+
+class Report(ShowOne):
+    """Make a page of charts of what a parquet output holds.
+
+    One file that needs no network. Prints the figures of its tiles. Spark is not started.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add(
+            "--input",
+            metavar="DIR",
+            required=True,
+            type=_directory,
+            help="What 'aggregate --output parquet:DIR' wrote.",
+        )
+        add("--checkpoint-dir", metavar="DIR", help="That of the job. Default: _job in the input.")
+        add(
+            "-o",
+            "--output-file",
+            metavar="FILE",
+            default="report.html",
+            help="The page. Default: %(default)s.",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+        gathering, page, sections = _modules()
+        directory = Path(parsed_args.input)
+        checkpoint = Path(parsed_args.checkpoint_dir or directory / OWN)
+        command = ("notifier-kafka", "report", "--input", str(directory), "-o", parsed_args.output_file)
+        try:
+            found = gathering.gather(directory, checkpoint, command)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"report of {directory}: {error}") from error
+        _write(Path(parsed_args.output_file), page.make(found))
+        text.note(f"the page is {Path(parsed_args.output_file).absolute()}")
+        figures = sections.summary(found)
+        return tuple(figures), tuple(figures.values())
+
+
+def _modules() -> tuple[ModuleType, ...]:
+    # Not before they are needed: they take a second to import.
+    try:
+        from spark_sinks.report import gathering, page, sections
+    except ModuleNotFoundError as error:
+        raise DriverLoadFailure(
+            "report", f"{error}; install it with: pip install 'notifier-kafka[report,spark]'"
+        ) from error
+    return gathering, page, sections
+
+
+def _directory(argument: str) -> str:
+    """Take the directory by itself or as the output was named."""
+    return argument.removeprefix("parquet:")
+
+
+def _write(file: Path, page: str) -> None:
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(page, encoding="utf-8")
+        os.replace(part, file)
+    except OSError as error:
+        raise ConfigurationError(f"report: {file} cannot be written: {error.strerror}") from error

@@ -1,0 +1,35 @@
+"""Gathers what the page shows: the rows of the output, and what the job noted."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from spark_sinks.report import counts, origin, series
+from spark_sinks.sinks import files
+
+
+class Report(NamedTuple):
+    """Everything that the page shows."""
+
+    counts: counts.Counts
+    durations: series.Durations | None
+    own: Sequence[series.Series]
+    origin: origin.Origin | None
+    command: Sequence[str]
+    source: str
+    widths: Sequence[int]
+
+
+def gather(directory: Path, checkpoint: Path, command: Sequence[str]) -> Report:
+    """Read an output. Raises ``ConfigurationError`` when it holds nothing that a page is made of."""
+    rows = list(files.read(directory))
+    widths = {row["window_end"] - row["window_start"] for row in rows}
+    return Report(
+        counts.of_rows(rows),
+        series.durations(rows),
+        series.own(rows),
+        origin.read(checkpoint),
+        command,
+        str(directory.absolute()),
+        sorted(int(width.total_seconds()) for width in widths),
+    )

@@ -1,0 +1,44 @@
+"""Where the figures of the page come from: what the job noted of its batches."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from notifier_kafka.driver import Partition
+from spark_sinks.ledger import Ledger
+from spark_sinks.plan import Ranges
+
+
+@dataclass
+class Origin:
+    """What became of the records that were read, and where they were."""
+
+    input: str
+    batches: int
+    read: int = 0
+    counted: int = 0
+    duplicate: int = 0
+    late: int = 0
+    misdated: int = 0
+    malformed: Counter[str] = field(default_factory=Counter)
+    offsets: dict[Partition, Ranges] = field(default_factory=dict)
+
+
+def read(checkpoint: Path) -> Origin | None:
+    """Read what a job noted; None when there is no job. It may be running: a batch at hand is left out."""
+    job = checkpoint / "job.json"
+    if not job.exists():
+        return None
+    ledger = Ledger(checkpoint)
+    found = Origin(str(json.loads(job.read_bytes()).get("input")), ledger.last())
+    for batch in range(1, found.batches + 1):
+        sums = ledger.sums(batch)
+        found.read += sums["read"]
+        found.counted += sums["decoded"]
+        found.duplicate += sums["duplicate"]
+        found.late += sums["late"]
+        found.misdated += sums["misdated"]
+        found.malformed.update(sums["malformed"])
+    found.offsets = ledger.counted()
+    return found

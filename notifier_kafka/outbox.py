@@ -5,17 +5,18 @@ as one batch, so that a slow durable write is shared by all that waited for it.
 """
 
 import logging
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from notifier_kafka import forks
 from notifier_kafka.driver import Limits, OnFailure, OnSettled, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
 
 LOG = logging.getLogger(__name__)
+
+_FORKED = forks.renewed()
 
 # Beside a thread that is busy in Python every step of a delivery waits for the interpreter
 # lock, 5 ms at a time; the larger the batch, the more records share that.
@@ -47,8 +48,8 @@ class Outbox:
         self._limits = limits
         self._closed = False
         self._next_warning = 0.0
-        self._start_empty()
-        _OUTBOXES.add(self)
+        self.start_afresh()
+        _FORKED.add(self)
 
     @property
     def closed(self) -> bool:
@@ -95,7 +96,11 @@ class Outbox:
         if worker and worker is not threading.current_thread():
             worker.join()
 
-    def _start_empty(self) -> None:
+    def start_afresh(self) -> None:
+        """Begin empty; what is there in a child process is the parent's.
+
+        Its worker is missing, and a lock may be held by a thread that is not here.
+        """
         # Reentrant: a signal handler may publish while its thread is in here.
         self._lock = threading.RLock()
         self._arrived = threading.Condition(self._lock)
@@ -242,16 +247,3 @@ def _as_delivery_failure(error: MessagingException) -> DeliveryFailed:
     failure = (DeliveryGivenUp if error.retriable else DeliveryFailed)(str(error))
     failure.__cause__ = error
     return failure
-
-
-_OUTBOXES: "weakref.WeakSet[Outbox]" = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    # The worker did not survive, a lock may be held by a thread that is not here, and
-    # the queue is the parent's to send.
-    for outbox in list(_OUTBOXES):
-        outbox._start_empty()  # noqa: SLF001
-
-
-os.register_at_fork(after_in_child=_forget_after_fork)

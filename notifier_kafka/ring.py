@@ -1,14 +1,15 @@
 """The policy drop_oldest: a queue before the driver's own, from which the oldest can go."""
 
-import os
 import threading
 import time
-import weakref
 from collections import deque
 
+from notifier_kafka import forks
 from notifier_kafka.driver import Driver, Limits, OnSettled, Record
 from notifier_kafka.errors import DeliveryFailed, OutboxFull
 from notifier_kafka.losses import Losses
+
+_FORKED = forks.renewed()
 
 LOOK = 0.005
 SHARE = 2  # what a driver has is the driver's: half of the room is for it
@@ -25,8 +26,8 @@ class Ring:
         self._bus = driver.publisher(losses.lose, self._limits)
         self._losses = losses
         self._closed = False
-        self._start_empty()
-        _RINGS.add(self)
+        self.start_afresh()
+        _FORKED.add(self)
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
         """Hand over, dropping the oldest that wait when there is no room; never raises ``OutboxFull``."""
@@ -69,7 +70,8 @@ class Ring:
             self._losses.lose(self._take(), DeliveryFailed("the publisher was closed before this was sent"))
         self._bus.close()
 
-    def _start_empty(self) -> None:
+    def start_afresh(self) -> None:
+        """Begin empty; in a child process the queue is the parent's to send."""
         self._lock = threading.RLock()
         self._queue: deque[Record] = deque()
         self._bytes = 0
@@ -105,14 +107,3 @@ class Ring:
 def _size(record: Record) -> int:
     _, value, key, headers = record
     return len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in headers)
-
-
-_RINGS: "weakref.WeakSet[Ring]" = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    for ring in list(_RINGS):
-        ring._start_empty()  # noqa: SLF001
-
-
-os.register_at_fork(after_in_child=_forget_after_fork)

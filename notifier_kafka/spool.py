@@ -13,11 +13,9 @@ what was under way when a process was killed.
 
 import contextlib
 import logging
-import os
 import pathlib
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -25,7 +23,7 @@ from typing import NamedTuple
 
 from oslo_config import cfg
 
-from notifier_kafka import spool_directory, spool_file
+from notifier_kafka import forks, spool_directory, spool_file
 from notifier_kafka.driver import Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
     ConfigurationError,
@@ -42,6 +40,8 @@ from notifier_kafka.spool_forwarder import Forwarder
 from notifier_kafka.spool_pending import Pending
 
 LOG = logging.getLogger(__name__)
+
+_FORKED = forks.renewed()
 
 COPY = 4_096
 LOOK = 0.0025
@@ -101,7 +101,7 @@ class Spool:
         self._forwarder = Forwarder(bus, terms.age, losses, self._meanwhile)
         self._beat = min(0.25, terms.after / 4)
         self._start_empty()
-        _SPOOLS.add(self)
+        _FORKED.add(self)
 
     def publisher(self, bus: Publisher) -> "SpooledPublisher":
         """Make the publisher that goes before one of the bus's."""
@@ -342,14 +342,3 @@ class SpooledPublisher:
 
     def close(self) -> None:
         self._bus.close()
-
-
-_SPOOLS: "weakref.WeakSet[Spool]" = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    for spool in list(_SPOOLS):
-        spool.start_afresh()
-
-
-os.register_at_fork(after_in_child=_forget_after_fork)

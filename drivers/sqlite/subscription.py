@@ -1,13 +1,13 @@
 """Reading as a member of a group."""
 
 import logging
-import os
 import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Sequence
 
+from notifier_kafka import forks
 from notifier_kafka.driver import Delivery, Positions
 from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 
@@ -16,6 +16,8 @@ from .logfile import LogFile, TurnMissed
 from .membership import Claim, Membership, Terms
 
 LOG = logging.getLogger(__name__)
+
+_FORKED = forks.renewed()
 
 # Other processes' writes are noticed by looking; those of this one wake the waiting up.
 _FIRST_PAUSE = 0.001
@@ -36,9 +38,9 @@ class LogSubscription:
         self._log = log
         self._terms = terms
         self._patience = patience
-        self._start_afresh()
+        self.start_afresh()
         self._closed = False
-        _SUBSCRIPTIONS.add(self)
+        _FORKED.add(self)
 
     def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
         deadline = time.monotonic() + timeout
@@ -108,10 +110,7 @@ class LogSubscription:
                 LOG.warning("The lease of a member of group %s is not renewed: %s", self._terms.group, error)
 
     def start_afresh(self) -> None:
-        """Become a new member, in a forked child: the parent goes on as the old one."""
-        self._start_afresh()
-
-    def _start_afresh(self) -> None:
+        """Become a new member; in a child process the parent goes on as the old one."""
         # Reentrant: a signal handler may close what its thread is polling.
         self._busy = threading.RLock()
         self._reader = rows.Reader()
@@ -236,14 +235,3 @@ def _renew_in_background(subscription: LogSubscription, stop: threading.Event, i
             del living
 
     threading.Thread(target=run, name="notifier-kafka-lease", daemon=True).start()
-
-
-_SUBSCRIPTIONS: "weakref.WeakSet[LogSubscription]" = weakref.WeakSet()
-
-
-def _start_all_afresh() -> None:
-    for subscription in list(_SUBSCRIPTIONS):
-        subscription.start_afresh()
-
-
-os.register_at_fork(after_in_child=_start_all_afresh)

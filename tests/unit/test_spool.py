@@ -206,7 +206,7 @@ def test_what_is_refused_for_good_is_told_and_not_spooled(bus: Bus, caplog: pyte
     assert not told[0][1].retriable
     assert sender.stats()[:5] == (1, 0, 0, 0, 0)
     assert sum(sender.stats().lost.values()) == 1
-    assert "on_failure" in caplog.text
+    until(lambda: "on_failure" in caplog.text, "the log of the callback's own error")
     assert bus.files() == []
 
 

@@ -11,6 +11,7 @@ from notifier_kafka.driver import Delivery, Subscription
 from notifier_kafka.errors import TransportUnavailable
 
 WAIT = 0.5  # seconds that a signal or a deadline may have to wait for a quiet log
+START = 10.0  # seconds in which a log says what is wrong with it, or with our rights
 
 
 class Stop:
@@ -37,7 +38,7 @@ class Watch:
     def __init__(self, subscription: Subscription, timeout: float | None) -> None:
         self._subscription = subscription
         self._timeout = timeout
-        self._last = time.monotonic()
+        self._began = self._last = time.monotonic()
         self._reached = False
         self._outage: TransportUnavailable | None = None
         self.ended = False
@@ -50,8 +51,9 @@ class Watch:
             self._sit_out(error)
             deliveries = ()
         else:
-            self._reached, self._outage = True, None
+            self._outage = None
         if deliveries:
+            self._reached = True
             self._last = time.monotonic()
         elif self._timeout is not None and self._patience() <= 0:
             self.ended = True
@@ -65,7 +67,8 @@ class Watch:
         return min(WAIT, max(0.0, self._last + self._timeout - time.monotonic()))
 
     def _sit_out(self, error: TransportUnavailable) -> None:
-        if not self._reached:
+        # That a poll came back empty says nothing: a refusal may be on its way.
+        if not self._reached and time.monotonic() - self._began < START:
             raise error
         if self._outage is None:
             text.note(f"{error}; waiting for it to come back")

@@ -1,6 +1,10 @@
 """TLS, SASL and ACLs: what works, and the one clear error for each thing that is wrong."""
 
 import logging
+import os
+import pathlib
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 from kafka_rig import Connect, gather, publish, until
 
-from notifier_kafka.driver import Limits, Receipt, Record
+from notifier_kafka.driver import Limits, Partition, Receipt, Record, Span
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import CLIENT, Security
@@ -39,27 +43,66 @@ def misnamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster.stop()
 
 
+def grant(secured: Cluster, name: str, right: str) -> None:
+    """Let the user ``client`` do something with a topic or group, such as "TOPIC READ"."""
+    from confluent_kafka import admin
+
+    kind, operation = right.split()
+    options = secured.options()
+    told = {
+        "bootstrap.servers": secured.bootstrap,
+        "security.protocol": options["security_protocol"],
+        "sasl.mechanism": options["sasl_mechanism"],
+        "sasl.username": options["sasl_username"],
+        "sasl.password": options["sasl_password"],
+        "ssl.ca.location": options["ssl_cafile"],
+    }
+    binding = admin.AclBinding(
+        admin.ResourceType[kind],
+        name,
+        admin.ResourcePatternType.LITERAL,
+        f"User:{CLIENT}",
+        "*",
+        admin.AclOperation[operation],
+        admin.AclPermissionType.ALLOW,
+    )
+    wanted = admin.AclBindingFilter(
+        binding.restype,
+        binding.name,
+        binding.resource_pattern_type,
+        binding.principal,
+        binding.host,
+        binding.operation,
+        binding.permission_type,
+    )
+    granting = admin.AdminClient(told)
+    for future in granting.create_acls([binding]).values():
+        future.result()
+    until(lambda: granting.describe_acls(wanted).result(), "the broker to know of the right")
+
+
 def list_topics(driver: KafkaDriver) -> None:
     driver.admin().list_topics()
 
 
-def poll(driver: KafkaDriver) -> None:
-    member = driver.subscribe(["topic"], "group", "earliest")
+def poll(driver: KafkaDriver, topic: str = "topic") -> None:
+    """Also as the member of a group of that name."""
+    member = driver.subscribe([topic], topic, "earliest")
     deadline = time.monotonic() + AT_ONCE
     while time.monotonic() < deadline:
         member.poll(1, 0.5)
 
 
-def send(driver: KafkaDriver) -> None:
+def send(driver: KafkaDriver, topic: str = "topic") -> None:
     failures: list[MessagingException] = []
     publisher = driver.publisher(lambda _, error: failures.append(error), Limits(retry=0))
-    publisher.offer(Record("topic", b"1"))
+    publisher.offer(Record(topic, b"1"))
     publisher.flush(AT_ONCE)
     publisher.close()
     raise failures[0]
 
 
-CALLS = [list_topics, poll, send]
+CALLS: list[Callable[[KafkaDriver], None]] = [list_topics, poll, send]
 
 
 def unreached(cluster: Cluster, why: str) -> str:
@@ -108,17 +151,110 @@ def test_a_wrong_password(secured: Cluster, connect_to: Connect) -> None:
     }
 
 
-@pytest.mark.parametrize("call", CALLS)
+def test_brokers_show_nobody_what_he_may_not_see(secured: Cluster, connect_to: Connect, topic: str) -> None:
+    publish(connect_to(secured.url, **secured.options()), Record(topic, b"there"))
+    assert topic not in connect_to(secured.url, **secured.options(CLIENT)).admin().list_topics()
+
+
+def create(driver: KafkaDriver, topic: str) -> None:
+    driver.admin().create_topic(f"{topic}-new", 1)
+
+
+def describe(driver: KafkaDriver, topic: str) -> None:
+    driver.admin().describe_topic(topic)
+
+
+def read(driver: KafkaDriver, topic: str) -> None:
+    list(driver.read(Span(Partition(topic, 0), 0, 1)))
+
+
+def send_in_transaction(driver: KafkaDriver, topic: str) -> None:
+    transaction = driver.transaction()
+    transaction.offer(Record(topic, b"1"))
+    transaction.commit(AT_ONCE)
+
+
+def send_to_new(driver: KafkaDriver, topic: str) -> None:
+    send(driver, f"{topic}-new")
+
+
+ON_TOPIC = "topic {}: the user lacks an ACL on the topic: Read and Describe to listen, Write and Create to"
+ON_GROUP = "the user lacks the ACL Read on the group"
+
+
+@pytest.mark.parametrize(
+    ("granted", "call", "words"),
+    [
+        (["GROUP READ", "TOPIC DESCRIBE"], poll, ON_TOPIC),
+        (["GROUP READ"], poll, ON_TOPIC),
+        (["TOPIC READ"], poll, ON_GROUP),
+        (["TOPIC DESCRIBE"], read, ON_TOPIC),
+        (["TOPIC DESCRIBE"], send, ON_TOPIC),
+        (["TOPIC WRITE"], send_in_transaction, "the user lacks the ACL Write on the transactional id"),
+        ([], send_to_new, ON_TOPIC.replace("{}", "{}-new")),
+        ([], create, ON_TOPIC.replace("{}", "{}-new")),
+        ([], describe, ON_TOPIC),
+    ],
+)
 def test_a_missing_acl(
-    secured: Cluster, connect_to: Connect, call: Callable[[KafkaDriver], None], topic: str
+    secured: Cluster,
+    connect_to: Connect,
+    topic: str,
+    granted: list[str],
+    call: Callable[[KafkaDriver, str], None],
+    words: str,
 ) -> None:
-    publish(connect_to(secured.url, **secured.options()), Record("topic", b"there"))
+    publish(connect_to(secured.url, **secured.options()), Record(topic, b"there"))
+    for right in granted:
+        grant(secured, topic, right)
     driver = connect_to(secured.url, **secured.options(CLIENT))
-    if call is list_topics:
-        # Brokers show nobody what he may not see, and say nothing of it.
-        assert driver.admin().list_topics() == []
-        return
-    assert "the user lacks" in complaint(driver, call)
+    assert words.format(topic) in complaint(driver, lambda driver: call(driver, topic))
+
+
+def test_who_may_read_a_topic_needs_no_group_for_a_span(
+    secured: Cluster, connect_to: Connect, topic: str
+) -> None:
+    publish(connect_to(secured.url, **secured.options()), Record(topic, b"there"))
+    grant(secured, topic, "TOPIC READ")
+    driver = connect_to(secured.url, **secured.options(CLIENT))
+    assert [d.record.value for span in driver.spans([topic]) for d in driver.read(span)] == [b"there"]
+
+
+def test_a_missing_acl_ends_a_command_with_its_name(
+    secured: Cluster, connect_to: Connect, client: str, topic: str, tmp_path: pathlib.Path
+) -> None:
+    """Each where it has some of the rights that it needs."""
+    admin = connect_to(secured.url, **secured.options())
+    cases = [
+        (["GROUP READ", "TOPIC DESCRIBE"], "listen --pool {} --priority info --topic {}", ON_TOPIC),
+        (["GROUP READ"], "listen --pool {} --priority info --topic {}", ON_TOPIC),
+        (["TOPIC READ"], "listen --pool {} --priority info --topic {}", ON_GROUP),
+        (["TOPIC READ"], "listen --priority info --topic {}", ON_GROUP),
+        (["TOPIC DESCRIBE"], "send --topic {} 1", ON_TOPIC),
+        ([], "topics create {}-new", ON_TOPIC.replace("{}", "{}-new")),
+        ([], "topics show {}.info", ON_TOPIC),
+    ]
+    program = [sys.executable, "-m", "notifier_kafka.cli.main", "--config-file", str(secured.ini(CLIENT))]
+    program += ["--transport-url", f"{secured.url}?client={client}"]
+    environment = os.environ | {"HOME": str(tmp_path)}
+
+    def run(number: int) -> tuple[int, str, str]:
+        granted, arguments, words = cases[number]
+        name = f"{topic}-{number}"
+        publish(admin, Record(f"{name}.info", b"there"))
+        for right in granted:
+            grant(secured, name if right.startswith("GROUP") else f"{name}.info", right)
+        command = [*program, *arguments.replace("{}", name).split()]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment, timeout=60
+        )
+        asked = name if "create" in arguments else f"{name}.info"
+        return done.returncode, done.stdout, done.stderr.replace(words.format(asked), "WHAT IS LACKING")
+
+    with futures.ThreadPoolExecutor(2) as pool:
+        for (_, arguments, _), (code, out, err) in zip(cases, pool.map(run, range(len(cases))), strict=True):
+            assert (code, out, err.count("\n")) == (3, "", 1), (arguments, err)
+            assert "WHAT IS LACKING" in err, arguments
 
 
 def test_an_untrusted_certificate(secured: Cluster, connect_to: Connect) -> None:
@@ -171,7 +307,7 @@ def test_a_user_who_may_not_see_settings_is_shown_the_rest(
     secured: Cluster, connect_to: Connect, topic: str, client: str
 ) -> None:
     publish(connect_to(secured.url, **secured.options()), Record(topic, b"there"))
-    grant(secured, topic, "DESCRIBE")
+    grant(secured, topic, "TOPIC DESCRIBE")
     shown = connect_to(secured.url, **secured.options(CLIENT)).admin().describe_topic(topic)
     assert [span.stop for span in shown.spans] == [1]
     # kafka-python does not tell that there are some.
@@ -229,35 +365,8 @@ def test_publishing_goes_on_when_the_acl_is_granted(
         return isinstance(settled[0], Receipt)
 
     assert not sent()
-    grant(secured, topic, "WRITE")
+    grant(secured, topic, "TOPIC WRITE")
     until(sent, "the record to be taken")
-
-
-def grant(secured: Cluster, topic: str, operation: str) -> None:
-    """Let the user ``client`` do something with a topic."""
-    from confluent_kafka import admin
-
-    options = secured.options()
-    told = {
-        "bootstrap.servers": secured.bootstrap,
-        "security.protocol": options["security_protocol"],
-        "sasl.mechanism": options["sasl_mechanism"],
-        "sasl.username": options["sasl_username"],
-        "sasl.password": options["sasl_password"],
-        "ssl.ca.location": options["ssl_cafile"],
-    }
-    binding = admin.AclBinding(
-        admin.ResourceType.TOPIC,
-        topic,
-        admin.ResourcePatternType.LITERAL,
-        f"User:{CLIENT}",
-        "*",
-        admin.AclOperation[operation],
-        admin.AclPermissionType.ALLOW,
-    )
-    granting = admin.AdminClient(told)
-    for future in granting.create_acls([binding]).values():
-        future.result()
 
 
 def test_no_secret_is_in_a_driver_s_text(secured: Cluster, connect_to: Connect) -> None:

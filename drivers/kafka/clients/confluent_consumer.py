@@ -23,6 +23,8 @@ AWAITED = (
     # Said after a commit that hung for longer than the poll interval; this poll joins again.
     KafkaError._MAX_POLL_EXCEEDED,  # noqa: SLF001
 )
+# A reader is in no group, but librdkafka looks for the coordinator of the one that it wants named.
+NEEDLESS = (*AWAITED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 # One of each is built for every record: past the constructors of named tuples, which check
 # again what is known here, and one Partition for all records of a partition.
@@ -102,7 +104,7 @@ class Reader:
         self._position = offset
 
     def poll(self, limit: int, timeout: float) -> list[Delivery]:
-        deliveries, end = _consume(self._consumer, limit, timeout, self._link)
+        deliveries, end = _consume(self._consumer, limit, timeout, self._link, NEEDLESS)
         if deliveries:
             self._position = deliveries[-1].offset + 1
         self._position = max(self._position, end)
@@ -115,7 +117,9 @@ class Reader:
         self._consumer.close()
 
 
-def _consume(consumer: Any, limit: int, timeout: float, link: Link) -> tuple[list[Delivery], int]:
+def _consume(
+    consumer: Any, limit: int, timeout: float, link: Link, passed_over: Sequence[int] = AWAITED
+) -> tuple[list[Delivery], int]:
     """Take what is there, else wait for a first; also return where the partition ends, if told."""
     messages = attempt("poll", lambda: consumer.consume(limit, 0))
     if not messages:
@@ -131,7 +135,7 @@ def _consume(consumer: Any, limit: int, timeout: float, link: Link) -> tuple[lis
             deliveries.append(_delivery(message))
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
             end = message.offset()
-        elif error.code() not in AWAITED:
+        elif error.code() not in passed_over:
             link.down = translate(error, f"topic {message.topic()}" if message.topic() else "poll")
     if deliveries:
         link.down = None

@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: transactions."""
 
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +44,8 @@ class Transactor:
 
     def close(self) -> None:
         self._producer.purge()
-        self._producer.flush(0)
+        with contextlib.suppress(KafkaException):  # of a producer that may not go on
+            self._producer.flush(0)
 
     def _produce(
         self,

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka import errors as kafka_errors
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Record
 
 from .. import reach
 from . import client
-from .kafka_python_errors import attempt
+from .kafka_python_errors import attempt, translate
 from .kafka_python_joins import Joins
 from .kafka_python_link import REQUEST_MS, connect, connected, told
 
@@ -61,6 +62,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
             deliveries += self._poll(limit, max(0.0, deadline - time.monotonic()))
         if not deliveries:
             self._line.look()
+            self._look_for_refusals()
         return deliveries
 
     def commit(self, positions: Positions) -> None:
@@ -97,6 +99,12 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         self.owned = self.owned - {Partition(*partition) for partition in revoked}
+
+    def _look_for_refusals(self) -> None:
+        """Raise for topics that we may not even see, which the library waits for in silence."""
+        denied = self._consumer._client.cluster.unauthorized_topics  # noqa: SLF001
+        if denied:
+            raise translate(kafka_errors.TopicAuthorizationFailedError(denied), "poll")
 
     def _poll(self, limit: int, timeout: float) -> list[Delivery]:
         timeout_ms = self._joins.before_poll(round(timeout * 1000))

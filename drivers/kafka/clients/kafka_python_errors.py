@@ -50,6 +50,10 @@ _SYSTEM_ERROR = re.compile(r"\b(\d+) E[A-Z]{4,}$")  # "111 ECONNREFUSED", which 
 def translate(error: BaseException, what: str) -> MessagingException:
     """Make this package's error of one of kafka-python's. ``what`` says what was asked of it."""
     code = getattr(error, "errno", None)
+    if isinstance(error, kafka_errors.TopicAuthorizationFailedError):
+        # Of several topics at once it says only there which of them.
+        denied = next((told for told in error.args if isinstance(told, set)), ())
+        what = f"topic {', '.join(sorted(denied))}" if denied else what
     if isinstance(error, kafka_errors.BrokerResponseError) and isinstance(code, int):
         # Its text repeats the whole request; the description is the sentence in it.
         return errors.broker_error(code, what, getattr(error, "description", ""))

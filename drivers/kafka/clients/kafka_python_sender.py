@@ -125,5 +125,6 @@ def _is_refusal(outcome: Receipt | MessagingException) -> bool:
 def _final(outcome: Receipt | MessagingException) -> Receipt | MessagingException:
     if not isinstance(outcome, MessagingException):
         return outcome
+    failure = errors.for_record(outcome)
     # Also what was given up for lack of time: from here it would come after what lay behind it.
-    return (DeliveryGivenUp if outcome.retriable else DeliveryFailed)(str(outcome))
+    return failure if isinstance(failure, DeliveryFailed) else DeliveryGivenUp(str(failure))

@@ -46,10 +46,22 @@ def test_an_outage_after_a_good_start_is_noted_once_and_sat_out(capsys: pytest.C
     assert capsys.readouterr().err == "notifier-kafka: the log is away; waiting for it to come back\n"
 
 
-def test_an_outage_from_the_start_is_an_error() -> None:
-    tail = watching.Watch(Weather(AWAY), None)
+@pytest.mark.parametrize("before", [[], [()], [(), ()]])
+def test_an_outage_from_the_start_is_an_error(before: list[Sequence[Delivery]]) -> None:
+    """A refusal may be on its way while polls come back empty."""
+    tail = watching.Watch(Weather(*before, AWAY), None)
+    assert [tail.poll(10) for _ in before] == before
     with pytest.raises(TransportUnavailable):
         tail.poll(10)
+
+
+def test_an_outage_of_a_log_that_was_quiet_for_long_is_sat_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watching, "START", 0.0)
+    tail = watching.Watch(Weather((), AWAY, [delivery(0, 0)]), None)
+    assert [len(tail.poll(10)) for _ in range(3)] == [0, 0, 1]
+    assert "waiting for it to come back" in capsys.readouterr().err
 
 
 def test_a_timeout_that_passes_in_an_outage_is_no_success() -> None:

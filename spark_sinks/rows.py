@@ -76,6 +76,12 @@ def spelled(row: dict[str, Any]) -> dict[str, Any]:
     return row | times | {"group": dict(row["group"])}
 
 
+def flat(found: pa.Table) -> list[dict[str, Any]]:
+    """Return rows of texts and figures only: the group is a JSON object, in ASCII."""
+    listed = map(spelled, found.to_pylist())
+    return [row | {"group": json.dumps(row["group"], sort_keys=True)} for row in listed]
+
+
 def _micros(seconds: int) -> int:
     return seconds * 1_000_000
 

@@ -15,7 +15,7 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
     conf = driver.url.conf
     needed = source.load(driver.url)
     kept = ledger.Ledger(chosen.checkpoint)
-    sinks = {output: sink.load(output, conf) for output in chosen.outputs}
+    sinks = {sink.masked(output): sink.load(output, conf) for output in chosen.outputs}
     with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
         for each in sinks.values():
             each.last(kept.job)

@@ -11,7 +11,7 @@ from pathlib import Path
 from notifier_kafka.driver import Start
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks import rows
-from spark_sinks.sinks import files
+from spark_sinks.sinks import files, sink
 
 Row = tuple[str, str, str, str, float, str]
 """Metric, begin and end of the window in UTC, the group as JSON, value, unit."""
@@ -24,8 +24,13 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
         found: Iterable[Row] = _parquet(Path(place))
     elif kind == "jdbc" and place.startswith("sqlite:"):
         found = _sqlite(place.removeprefix("sqlite:"))
+    elif kind == "jdbc" and place.startswith("postgresql:"):
+        from spark_sinks.sinks.postgresql import PostgresqlSink
+
+        found = PostgresqlSink(place).read()
     else:
-        raise ConfigurationError(f"output {output!r}: parquet:DIR and jdbc:sqlite:FILE can be shown")
+        known = "parquet:DIR, jdbc:sqlite:FILE and jdbc:postgresql://HOST/DATABASE"
+        raise ConfigurationError(f"output {sink.masked(output)}: {known} can be shown")
     after, before = (_iso(at) if isinstance(at, float) else None for at in (since, until))
     return sorted(
         row

@@ -87,8 +87,7 @@ class CsvSink(FileSink):
         with file.open("w", encoding="utf-8", newline="") as lines:
             writer = csv.DictWriter(lines, rows.ROW.names)
             writer.writeheader()
-            for row in map(rows.spelled, found.to_pylist()):
-                writer.writerow(row | {"group": json.dumps(row["group"], sort_keys=True)})
+            writer.writerows(rows.flat(found))
 
 
 def part(directory: Path, batch: int, suffix: str) -> Path:

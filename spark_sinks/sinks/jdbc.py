@@ -1,90 +1,24 @@
-"""``jdbc:sqlite:FILE``: rows in a table, each batch in one transaction.
+"""``jdbc:``: a table of a database, by Python's own libraries: no jar is needed.
 
-The rows are few in comparison with what they were made of, so they are written from the
-driver, through Python's own library, and no jar is needed.
+The rows are few in comparison with what they were made of, so they are written from the driver.
 """
 
-import contextlib
-import json
-import sqlite3
-from collections.abc import Iterator
-
-import pyarrow as pa
 from oslo_config import cfg
 
-from notifier_kafka.errors import ConfigurationError, LogUnusable, MessagingException, TransportUnavailable
-from spark_sinks import rows
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS metric_rows (
-    metric TEXT NOT NULL,
-    unit TEXT NOT NULL,
-    window_start TEXT NOT NULL,
-    window_end TEXT NOT NULL,
-    "group" TEXT NOT NULL,
-    value REAL NOT NULL,
-    PRIMARY KEY (metric, window_start, window_end, "group")
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS metric_batches (job TEXT NOT NULL, batch INTEGER NOT NULL, PRIMARY KEY (job));
-"""
-_PREFIX = "sqlite:"
-_COLUMNS = ["metric", "unit", "window_start", "window_end", "group", "value"]
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.sinks.sink import Sink
+from spark_sinks.sinks.sqlite import SqliteSink
 
 
-class JdbcSink:
-    """A table ``metric_rows``; times are text in UTC, the group is a JSON object."""
+def make(place: str, conf: cfg.ConfigOpts) -> Sink:  # noqa: ARG001 - every sink is given it
+    """Make the sink of ``sqlite:FILE`` or ``postgresql://HOST/DATABASE``."""
+    kind, _, rest = place.partition(":")
+    if kind == "sqlite" and rest:
+        return SqliteSink(rest)
+    if kind == "postgresql" and rest:
+        from spark_sinks.sinks.postgresql import PostgresqlSink
 
-    def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
-        if not place.startswith(_PREFIX) or place == _PREFIX:
-            raise ConfigurationError(f"output jdbc:{place}: known is jdbc:sqlite:FILE")
-        self.file = place.removeprefix(_PREFIX)
-
-    def last(self, job: str) -> int:
-        with self._transaction() as connection:
-            for statement in TABLES.split(";"):
-                connection.execute(statement)
-            self._check(connection)
-            found = connection.execute("SELECT job, batch FROM metric_batches").fetchall()
-        for other, _ in found:
-            if other != job:
-                raise ConfigurationError(f"output {self.file} is of another job; name another file")
-        return int(found[0][1]) if found else 0
-
-    def write(self, job: str, batch: int, found: pa.Table) -> None:
-        listed = [rows.spelled(row) for row in found.to_pylist()]
-        units = {tuple(row[name] for name in rows.UNIT) for row in listed}
-        with self._transaction() as connection:
-            connection.executemany(_DELETE, units)
-            groups = ({"group": json.dumps(row["group"], sort_keys=True)} for row in listed)
-            connection.executemany(_INSERT, (row | group for row, group in zip(listed, groups, strict=True)))
-            connection.execute("INSERT OR REPLACE INTO metric_batches VALUES (?, ?)", (job, batch))
-
-    def _check(self, connection: sqlite3.Connection) -> None:
-        found = [name for _, name, *_ in connection.execute("PRAGMA table_info(metric_rows)")]
-        if found != _COLUMNS:
-            raise ConfigurationError(
-                f"output {self.file}: the table metric_rows has the columns {', '.join(found)}, "
-                f"not {', '.join(_COLUMNS)}; name another file"
-            )
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with contextlib.closing(sqlite3.connect(self.file, isolation_level=None)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._translated(error) from error
-
-    def _translated(self, error: sqlite3.Error) -> MessagingException:
-        text = f"output {self.file}: {error}"
-        return TransportUnavailable(text) if "locked" in str(error) else LogUnusable(text)
-
-
-_DELETE = "DELETE FROM metric_rows WHERE metric = ? AND window_start = ? AND window_end = ?"
-_INSERT = (
-    'INSERT INTO metric_rows (metric, unit, window_start, window_end, "group", value) '
-    "VALUES (:metric, :unit, :window_start, :window_end, :group, :value)"
-)
+        return PostgresqlSink(place)
+    raise ConfigurationError(
+        f"output jdbc:{kind}: known are jdbc:sqlite:FILE and jdbc:postgresql://USER@HOST/DATABASE"
+    )

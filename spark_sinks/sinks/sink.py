@@ -1,12 +1,13 @@
 """What a sink is: where metric rows go. Found by entry point, called with its place."""
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
 import pyarrow as pa
 from oslo_config import cfg
 
-from notifier_kafka import plugins
+from notifier_kafka import plugins, url
 from notifier_kafka.errors import ConfigurationError
 
 NAMESPACE = "spark_sinks.sinks"
@@ -29,6 +30,14 @@ class Sink(Protocol):
         """
 
 
+def masked(output: str) -> str:
+    """Name an output without the passwords that may be in it."""
+    if "://" not in output:
+        return output
+    without = re.sub(r"(://[^/?]*?):[^/?]*@", rf"\1:{url.MASK}@", output)
+    return re.sub(r"(?i)([?&;][^=&;]*(?:password|secret|token)[^=&;]*=)[^&;]*", rf"\1{url.MASK}", without)
+
+
 Maker = Callable[[str, cfg.ConfigOpts], Sink]
 
 
@@ -37,7 +46,7 @@ def load(output: str, conf: cfg.ConfigOpts) -> Sink:
     kind, colon, place = output.partition(":")
     if not colon:
         raise ConfigurationError(
-            f"output {output!r} is not of the form KIND:PLACE, such as parquet:/tmp/metrics"
+            f"output {masked(output)!r} is not of the form KIND:PLACE, such as parquet:/tmp/metrics"
         )
     make: Maker = plugins.load(NAMESPACE, kind)
     return make(place, conf)

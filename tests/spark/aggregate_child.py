@@ -1,16 +1,14 @@
 """The command in a process of its own, which kills itself at a moment that it is told.
 
-``aggregate_child.py WHEN ARGUMENT...``: WHEN is a pattern of paths, and the moment is when
-one is there; or the end of a line of the log; or nothing, for never.
+``aggregate_child.py WHEN ARGUMENT...``: WHEN is the end of a line of the log; or the end of a
+path with a slash in it, and the moment is before a file that is written gets that name; or
+nothing, for never.
 """
 
-import glob
 import logging
 import os
 import signal
 import sys
-import threading
-import time
 
 from notifier_kafka.cli import main
 
@@ -31,16 +29,18 @@ class Watch(logging.Handler):
             die()
 
 
-def look_out(pattern: str) -> None:
-    while not glob.glob(pattern, include_hidden=True):
-        time.sleep(0.001)
-    die()
+def look_out(path: str) -> None:
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "os.rename" and str(arguments[1]).endswith(path):
+            die()
+
+    sys.addaudithook(hook)
 
 
 if __name__ == "__main__":
     when, *arguments = sys.argv[1:]
-    if "/" in when:
-        threading.Thread(target=look_out, args=(when,), daemon=True).start()
+    if "/" in when and not when.startswith("batch "):
+        look_out(when)
     elif when:
         logging.getLogger("spark_sinks.job").addHandler(Watch(when))
     sys.exit(main.main(["-v", *arguments]))

@@ -1,15 +1,18 @@
 """One Spark for all tests of this directory: the first query alone takes longer than most tests."""
 
 import gc
+import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from notifier_kafka import jars
+from notifier_kafka import jars, java
 from spark_sinks import session
 
 HERE = Path(__file__).parent
@@ -36,3 +39,30 @@ def spark() -> Iterator[SparkSession]:
         # Here, lest they be found in the test of somebody else.
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+@pytest.fixture(scope="session")
+def jvm() -> Iterator[Callable[[], dict[str, str]]]:
+    """A function that returns the environment for a program whose Spark is in a JVM that is warm.
+
+    One program at a time. It may have been killed: what it left running is stopped.
+    """
+    os.environ["JAVA_HOME"] = str(java.find(java.SPARK).home)
+    properties = session.properties(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    gateway = launch_gateway(SparkConf().setAll(list(properties.items())))
+
+    def lend() -> dict[str, str]:
+        contexts = getattr(getattr(gateway.jvm.org.apache.spark, "SparkContext$"), "MODULE$")
+        left = contexts.getActive()
+        if left.isDefined():
+            left.get().stop()
+        door = gateway.gateway_parameters
+        return os.environ | {
+            "PYSPARK_GATEWAY_PORT": str(door.port),
+            "PYSPARK_GATEWAY_SECRET": str(door.auth_token),
+        }
+
+    yield lend
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)

@@ -1,23 +1,16 @@
-"""``notifier-kafka aggregate`` as a program: what it refuses before Spark starts, and how it repeats."""
+"""``notifier-kafka aggregate`` as a program: what it refuses before Spark starts."""
 
-import json
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import rig
-import test_job
 import traffic
 
 from notifier_kafka.cli.exits import Exit
 
 DEADLINE = 300.0
-METRICS = "metrics:\n  - {name: count, kind: count, window: 1d}\n"
 
 
 def command(made: rig.Rig, *arguments: str) -> list[str]:
@@ -87,52 +80,3 @@ def test_a_dry_run_says_what_there_is(tmp_path: Path) -> None:
     before = run(made, "aggregate", "--dry-run", "--topic", "t", "--until", "2020-01-01T00:00:00Z")
     assert "0 records" in before.stderr
     assert not (tmp_path / "checkpoint").exists()
-
-
-def test_again_and_again_until_it_is_asked_to_end(tmp_path: Path) -> None:
-    made = rig.Rig(tmp_path)
-    (tmp_path / "m.yaml").write_text(METRICS)
-    database = tmp_path / "rows.db"
-    arguments = [
-        "--topic",
-        "t",
-        "--metrics",
-        "m.yaml",
-        "--output",
-        f"jdbc:sqlite:{database}",
-        "--every",
-        "1s",
-    ]
-    program = command(made, "aggregate", *arguments, "--checkpoint-dir", str(tmp_path / "checkpoint"))
-    with (tmp_path / "said").open("w") as said:
-        running = subprocess.Popen(program, stderr=said, cwd=tmp_path)
-    try:
-        for count in (30, 50):
-            made.publish(traffic.records(traffic.notifications(count, seed=count)))
-            wait(lambda wanted=count: total(database) >= wanted, running)  # type: ignore[misc]
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(DEADLINE) == 0
-    finally:
-        running.kill()
-        running.wait()
-    assert total(database) == 80
-    assert sorted(path.name for path in (tmp_path / "checkpoint/plans").iterdir()) == sorted(
-        path.name for path in (tmp_path / "checkpoint/counted").iterdir()
-    )
-    shown = run(made, "metrics", "show", f"jdbc:sqlite:{database}", "-f", "json")
-    assert sum(row["value"] for row in json.loads(shown.stdout)) == 80
-
-
-def total(database: Path) -> float:
-    try:
-        return sum(test_job.table(database).values()) if database.exists() else 0
-    except sqlite3.OperationalError:
-        return 0  # the table is not made yet
-
-
-def wait(condition: Callable[[], bool], running: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert running.poll() is None, "it ended by itself"
-        assert time.monotonic() < deadline
-        time.sleep(0.2)

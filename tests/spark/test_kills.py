@@ -1,16 +1,20 @@
-"""A process killed at every step: what comes of it in the end is the truth."""
+"""Processes that are killed at every step, or asked to end: what comes of it is the truth."""
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import recount
 import rig
+import test_command
 import test_job
 import traffic
-from pyspark.sql import SparkSession
 
 from spark_sinks import metrics_file
 
@@ -19,28 +23,30 @@ metrics:
   - {name: count, kind: count, group_by: [event_type], window: 1h}
   - {name: took, kind: max, window: 1h, value: {start: "*.start", end: "*.end", key: $.payload.id}}
 """
+COUNT = "metrics:\n  - {name: count, kind: count, window: 1d}\n"
 # When a process dies; the next one goes on from there. Each is another step of a batch.
 MOMENTS = [
-    ("checkpoint/plans/00000001.json", "planned"),
-    ("checkpoint/partials/00000001.parquet.part", "its partials half written"),
+    ("batch 1: planned", "planned"),
+    ("/partials/00000001.parquet", "its partials written, and not in their place"),
     ("batch 1: written", "its data written, and not yet counted"),
-    ("out/batch=00000001/part-*", "counted, and in a sink that is not yet marked"),
+    ("out/_batches/00000001", "counted, and in a sink that is not yet marked"),
 ]
-LATER = ("out/_batches/00000002", "in one sink, and not in the other")
+LATER = ("batch 2: in parquet:{}/out", "in one sink, and not in the other")
 
 
-def run(made: rig.Rig, moment: str) -> int:
+def run(made: rig.Rig, moment: str, env: dict[str, str]) -> int:
     directory = made.directory
-    when = moment if moment.startswith("batch") or not moment else str(directory / moment)
-    command = [sys.executable, str(Path(__file__).with_name("aggregate_child.py")), when]
+    command = [sys.executable, str(Path(__file__).with_name("aggregate_child.py")), moment]
     command += ["--config-file", str(directory / "nk.conf"), "aggregate", "--topic", "t"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=directory)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, check=False, cwd=directory, env=env
+    )
     if done.returncode not in (0, -signal.SIGKILL):
         raise AssertionError(done.stderr[-3000:])
     return done.returncode
 
 
-def test_killed_at_every_step(spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_at_every_step(jvm: Callable[[], dict[str, str]], tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(METRICS)
     made = rig.Rig(tmp_path, metrics_file.read(str(tmp_path / "m.yaml")))
     outputs = [f"parquet:{tmp_path}/out", f"jdbc:sqlite:{tmp_path}/rows.db"]
@@ -50,18 +56,69 @@ def test_killed_at_every_step(spark: SparkSession, tmp_path: Path) -> None:
         f"clock_behind = {rig.CLOCK.behind}\nclock_ahead = {rig.CLOCK.ahead}\n"
         + "".join(f"output = {output}\n" for output in outputs)
     )
-    sent = traffic.records(traffic.notifications(400))
-    made.publish(sent[:250])
+    sent = traffic.records(traffic.notifications(200))
+    made.publish(sent[:120])
     plans = set()
     for moment, meaning in MOMENTS:
-        assert run(made, moment) == -signal.SIGKILL, meaning
+        assert run(made, moment, jvm()) == -signal.SIGKILL, meaning
         plans.add((tmp_path / "checkpoint/plans/00000001.json").read_text())
     assert len(plans) == 1, "an interrupted batch has the same spans again"
-    made.publish([*sent[250:], *sent[100:120]])
-    assert run(made, LATER[0]) == -signal.SIGKILL, LATER[1]
+    made.publish([*sent[120:], *sent[100:120]])
+    assert run(made, LATER[0].format(tmp_path), jvm()) == -signal.SIGKILL, LATER[1]
 
-    made.run(spark, rig.bounds(), outputs)
+    assert run(made, "", jvm()) == 0
     found = made.parquet("out")
     assert recount.compare(found, made.truth(), made.metrics) == []
     assert test_job.table(tmp_path / "rows.db") == found
     assert os.listdir(tmp_path / "checkpoint/plans") == os.listdir(tmp_path / "checkpoint/counted")
+
+
+def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, str]], tmp_path: Path) -> None:
+    made = rig.Rig(tmp_path)
+    (tmp_path / "m.yaml").write_text(COUNT)
+    database = tmp_path / "rows.db"
+    arguments = [
+        "--topic",
+        "t",
+        "--metrics",
+        "m.yaml",
+        "--output",
+        f"jdbc:sqlite:{database}",
+        "--every",
+        "1s",
+    ]
+    program = test_command.command(
+        made, "aggregate", *arguments, "--checkpoint-dir", str(tmp_path / "checkpoint")
+    )
+    with (tmp_path / "said").open("w") as said:
+        running = subprocess.Popen(program, stderr=said, cwd=tmp_path, env=jvm())
+    try:
+        for count in (30, 50):
+            made.publish(traffic.records(traffic.notifications(count, seed=count)))
+            wait(lambda wanted=count: total(database) >= wanted, running)  # type: ignore[misc]
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(test_command.DEADLINE) == 0
+    finally:
+        running.kill()
+        running.wait()
+    assert total(database) == 80
+    assert sorted(path.name for path in (tmp_path / "checkpoint/plans").iterdir()) == sorted(
+        path.name for path in (tmp_path / "checkpoint/counted").iterdir()
+    )
+    shown = test_command.run(made, "metrics", "show", f"jdbc:sqlite:{database}", "-f", "json")
+    assert sum(row["value"] for row in json.loads(shown.stdout)) == 80
+
+
+def total(database: Path) -> float:
+    try:
+        return sum(test_job.table(database).values()) if database.exists() else 0
+    except sqlite3.OperationalError:
+        return 0  # the table is not made yet
+
+
+def wait(condition: Callable[[], bool], running: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + test_command.DEADLINE
+    while not condition():
+        assert running.poll() is None, "it ended by itself"
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

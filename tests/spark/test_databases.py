@@ -1,0 +1,170 @@
+"""Outputs that are servers, real ones: PostgreSQL, and a topic of Kafka's."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib import parse
+
+import pytest
+import rig
+import server
+import test_sinks
+
+from notifier_kafka.driver import Record
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+from spark_sinks import shown
+from spark_sinks.sinks import log, postgresql, sink
+
+ODD = "a\x00b é ' \" \\ ; DROP TABLE metric_rows; --" + "x" * 20_000
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with server.postgresql() as found:
+        yield found
+
+
+@pytest.fixture
+def output(url: str) -> Iterator[str]:
+    yield f"jdbc:{url}"
+    execute(url, "DROP TABLE IF EXISTS metric_rows; DROP TABLE IF EXISTS metric_batches")
+
+
+def execute(url: str, statement: str) -> None:
+    connection = server.connect(parse.urlsplit(url).port or 0, server.DATABASE)
+    connection.cursor().execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_a_batch_that_is_written_again(output: str) -> None:
+    one = sink.load(output, rig.conf())
+    assert one.last("me") == 0
+    group = {"odd": ODD, "none": None}
+    one.write(
+        "me", 1, test_sinks.made(("m", 0, group, 1.0), ("m", 0, {}, 2.0), ("m", 1, group, float("inf")))
+    )
+    one.write("me", 1, test_sinks.made(("m", 0, group, 1.0), ("m", 0, {}, 2.0), ("m", 1, group, 1e-300)))
+    # Of window 0 one row is gone: what comes replaces all that there was.
+    one.write("me", 2, test_sinks.made(("m", 0, group, 0.1)))
+    assert sink.load(output, rig.conf()).last("me") == 2
+    spelled = json.dumps(group, sort_keys=True)
+    assert shown.read(output, "m*", None, None) == [
+        ("m", "2026-11-18T07:00:00Z", "2026-11-18T08:00:00Z", spelled, 0.1, "B"),
+        ("m", "2026-11-18T08:00:00Z", "2026-11-18T09:00:00Z", spelled, 1e-300, "B"),
+    ]
+    with pytest.raises(ConfigurationError, match="is of another job; name another database"):
+        one.last("you")
+
+
+def test_a_batch_is_there_as_a_whole_or_not_at_all(output: str, url: str) -> None:
+    one = sink.load(output, rig.conf())
+    one.last("me")
+    one.write("me", 1, test_sinks.made(("m", 0, {}, 1.0)))
+    # What fails last is the note of the batch.
+    execute(url, "ALTER TABLE metric_batches ADD CHECK (batch < 2)")
+    with pytest.raises(Exception, match="violates check constraint"):
+        one.write("me", 2, test_sinks.made(("m", 0, {}, 2.0), ("m", 1, {}, 2.0)))
+    assert [row[4] for row in shown.read(output, "*", None, None)] == [1.0]
+    assert one.last("me") == 1
+
+
+def test_two_that_make_the_tables_at_once(output: str) -> None:
+    found: list[Any] = []
+    ask = lambda: found.append(sink.load(output, rig.conf()).last("me"))  # noqa: E731 - it is short
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [0] * 4
+
+
+def test_what_is_wrong_is_said_in_a_line_without_the_password(
+    output: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(url, "CREATE TABLE metric_rows (a int, b int)")
+    with pytest.raises(ConfigurationError, match="the table metric_rows has the columns a, b, not metric"):
+        sink.load(output, rig.conf()).last("me")
+    parts = parse.urlsplit(url)
+    wrong = {
+        url.replace("se%3Acr", "wrong"): (ConfigurationError, "password authentication failed"),
+        url.replace("/metrics", "/none"): (ConfigurationError, 'database "none" does not exist'),
+        url.replace(f":{parts.port}", ":1"): (TransportUnavailable, "127.0.0.1"),
+        url + "?sslmode=require": (TransportUnavailable, "SSL"),
+    }
+    for bad, (kind, said) in wrong.items():
+        with pytest.raises(kind, match=said) as caught:
+            sink.load(f"jdbc:{bad}", rig.conf()).last("me")
+        assert "cr/et" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+    # The password may also stand where psql looks for it.
+    monkeypatch.setenv("PGPASSWORD", server.PASSWORD)
+    assert postgresql.arguments(url.replace(":se%3Acr%2Fet", ""))["password"] == server.PASSWORD
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["postgresql:", "postgresql://h", "postgresql://h:x/d", "postgresql://h/d?a=b", "postgresql:///d"],
+)
+def test_urls_that_name_no_database(place: str) -> None:
+    with pytest.raises(ConfigurationError, match="output jdbc:postgresql:"):
+        sink.load(f"jdbc:{place}", rig.conf())
+
+
+def test_names_of_outputs_hide_passwords() -> None:
+    assert sink.masked("jdbc:postgresql://u:p@h/d?password=q&a=b") == (
+        "jdbc:postgresql://u:***@h/d?password=***&a=b"
+    )
+    assert sink.masked("kafka://u:p@h:1,v:q@g/t") == "kafka://u:***@g/t"
+    assert sink.masked("parquet:/a:b@c") == "parquet:/a:b@c"
+
+
+def rows(made: rig.Rig, topic: str) -> list[dict[str, Any]]:
+    return [json.loads(each.record.value or b"") for each in made.deliveries([topic])]
+
+
+def test_rows_to_a_topic(tmp_path: Path, kafka_cluster: Any) -> None:
+    made = rig.Rig(tmp_path, url=kafka_cluster.url)
+    output = f"{kafka_cluster.url.rstrip('/')}/metrics.out"
+    one = sink.load(output, rig.conf())
+    assert one.last("me") == 0
+    one.write("me", 1, test_sinks.made(("m", 0, test_sinks.GROUP, 1.0), ("m", 1, {}, 2.0)))
+    assert sink.load(output, rig.conf()).last("me") == 1
+    # An attempt that ended midway: what it left is not there for those who read what is committed.
+    torn = made.driver.transaction()
+    torn.offer(Record("metrics.out", b'{"value": 9.0}'))
+    torn.offer(Record("metrics.out" + log.MARKS, b'{"job": "me", "batch": 2}'))
+    torn.abort()
+    assert sink.load(output, rig.conf()).last("me") == 1
+    one.write("me", 2, test_sinks.made(("m", 0, test_sinks.GROUP, 3.0)))
+    assert sink.load(output, rig.conf()).last("me") == 2
+    found = sorted(rows(made, "metrics.out"), key=lambda row: row["value"])
+    assert [(row["value"], row["batch"]) for row in found] == [(1.0, 1), (2.0, 1), (3.0, 2)]
+    assert found[0] | {"value": 0, "batch": 0} == {
+        "metric": "m",
+        "unit": "B",
+        "window_start": "2026-11-18T07:00:00Z",
+        "window_end": "2026-11-18T08:00:00Z",
+        "group": test_sinks.GROUP,
+        "value": 0,
+        "batch": 0,
+    }
+    # Rows of the same metric, window and group have the same key: a compacted topic keeps the last.
+    keys = {each.record.key for each in made.deliveries(["metrics.out"])}
+    assert len(keys) == 2
+    with pytest.raises(ConfigurationError, match=r"topic metrics\.out is of another job"):
+        one.last("you")
+    made.transport.cleanup()
+
+
+def test_a_topic_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "nk.conf").write_text("[DEFAULT]\ntransport_url = kafka://h/\n")
+    conf = rig.conf(str(tmp_path / "nk.conf"))
+    assert isinstance(sink.load("kafka:t", conf), log.LogSink)
+    for output in ("kafka:", "kafka://h/", "kafka://u:pw@h"):
+        with pytest.raises(ConfigurationError, match="output kafka: on kafka://") as caught:
+            sink.load(output, conf)
+        assert "pw" not in str(caught.value)

@@ -19,6 +19,7 @@ from .clients import client
 from .errors import AccessDenied
 from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
 
+BROKERS_CHOICE = -1
 USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being told
 
 
@@ -42,7 +43,12 @@ class KafkaAdmin:
         count = options.topic_partitions if partitions is None else partitions
         if count == 0:
             raise ConfigurationError(f"topic {name}: 0 partitions: a topic has at least one")
-        self._connected().create(name, count, options.topic_replication, wanted)
+        try:
+            self._connected().create(name, count, options.topic_replication, wanted)
+        except AccessDenied:
+            raise
+        except TransportUnavailable as error:
+            self._look_for(name, count, error)
 
     def ensure_topic(self, name: str) -> int:
         """Create a topic unless it is there; return how many partitions it has."""
@@ -51,7 +57,19 @@ class KafkaAdmin:
         except TopicNotFound:
             with contextlib.suppress(errors.TopicExists):  # another one made it meanwhile
                 self.create_topic(name)
-        return self._count(name)
+        try:
+            return self._count(name)
+        except TopicNotFound as error:
+            raise TransportUnavailable(f"topic {name} was made and is not seen: {error}") from error
+
+    def _look_for(self, name: str, count: int, why: TransportUnavailable) -> None:
+        """Find what was made although the answer did not come; else raise why there was none."""
+        try:
+            found = self._count(name)
+        except (TopicNotFound, TransportUnavailable):
+            raise why from None
+        if count not in (found, BROKERS_CHOICE):
+            raise errors.TopicExists(f"topic {name} is there with {found} partitions, not {count}")
 
     def _count(self, name: str) -> int:
         """Count the partitions of a topic just made, which not every broker knows at once."""
@@ -59,9 +77,9 @@ class KafkaAdmin:
         while True:
             try:
                 return len(self._connected().partitions(name))
-            except TopicNotFound as error:
+            except TopicNotFound:
                 if time.monotonic() > deadline:
-                    raise TransportUnavailable(f"topic {name} was made and is not seen: {error}") from error
+                    raise
                 time.sleep(reading.PAUSE)
 
     def list_topics(self) -> list[str]:

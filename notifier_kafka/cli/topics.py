@@ -12,10 +12,10 @@ from notifier_kafka.cli import arguments, cells, text
 from notifier_kafka.cli.command import Lister, ShowOne
 from notifier_kafka.cli.exits import CalledOff, UsageError
 from notifier_kafka.driver import Admin, Span, TopicDescription
-from notifier_kafka.errors import ConfigurationError, TopicNotFound
+from notifier_kafka.errors import ConfigurationError, TopicNotFound, TransportUnavailable
 
 COLUMNS = ("name", "partitions", "records")
-PATIENCE = 10.0  # seconds until every broker knows a topic that one of them made
+PATIENCE = 10.0  # seconds until every broker knows a topic that one of them made, or answers at all
 PAUSE = 0.1
 
 Row = tuple[str, int, int]
@@ -73,7 +73,7 @@ class CreateTopic(Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Row]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         name = parsed_args.name
         with self.program.transport() as transport:
             admin = transport.driver.admin()
@@ -81,7 +81,7 @@ class CreateTopic(Lister):
             if name in admin.list_topics():
                 raise ConfigurationError(f"topic {name!r} is there already")
             admin.create_topic(name, parsed_args.partitions, dict(parsed_args.settings))
-            return COLUMNS, [_row(_described_soon(admin, name))]
+            return COLUMNS, [_made(admin, name, parsed_args.partitions)]
 
 
 class _Removal(Lister):
@@ -173,14 +173,16 @@ def _partition(span: Span, details: dict[str, str]) -> dict[str, Any]:
     return row | ({"details": text.visible(about)} if about else {})
 
 
-def _described_soon(admin: Admin, name: str) -> TopicDescription:
+def _made(admin: Admin, name: str, partitions: int | None) -> Sequence[Any]:
+    """Make the row of a topic just made, which it is also when nobody says yet what it looks like."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return admin.describe_topic(name)
-        except TopicNotFound:
+            return _row(admin.describe_topic(name))
+        except (TopicNotFound, TransportUnavailable) as error:
             if time.monotonic() > deadline:
-                raise
+                text.note(f"topic {name!r} was made; {error}")
+                return text.visible(name), partitions or cells.ABSENT, cells.ABSENT
         time.sleep(PAUSE)
 
 

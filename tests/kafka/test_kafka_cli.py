@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 import pytest
 from kafka_rig import Connect, gather, publish, until
@@ -11,6 +11,9 @@ from kafka_rig import Connect, gather, publish, until
 from notifier_kafka.cli import main
 from notifier_kafka.cli.text import iso
 from notifier_kafka.driver import Partition, Record
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+from notifier_kafka_drivers.kafka.admin import KafkaAdmin
+from notifier_kafka_drivers.kafka.clients import client as seam
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 Run = Callable[..., tuple[int, str, str]]
@@ -73,6 +76,39 @@ def test_settings_that_kafka_refuses(run: Run, topic: str, argv: tuple[str, ...]
     assert (code, out) == (5, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+class Unheard:
+    """A client's administration whose orders are obeyed and whose answers come too late."""
+
+    def __init__(self, admin: seam.Admin) -> None:
+        self._admin = admin
+        self.partitions = admin.partitions
+
+    def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
+        self._admin.create(topic, partitions, replication, settings)
+        raise TransportUnavailable(f"topic {topic}: the brokers took too long")
+
+
+class Deaf(Unheard):
+    """One whose orders do not even arrive."""
+
+    def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
+        raise TransportUnavailable(f"topic {topic}: the brokers took too long")
+
+
+def test_a_topic_is_made_also_when_the_answer_was_late(connect: Connect, topic: str) -> None:
+    driver = connect()
+
+    def through(kind: type[Unheard]) -> KafkaAdmin:
+        return KafkaAdmin(lambda: cast(seam.Admin, kind(driver._admin())), driver._settings)
+
+    through(Unheard).create_topic(topic, 3)
+    assert len(driver.admin().describe_topic(topic).spans) == 3
+    with pytest.raises(ConfigurationError, match="is there with 3 partitions, not 2"):
+        through(Deaf).create_topic(topic, 2)
+    with pytest.raises(TransportUnavailable, match="took too long"):
+        through(Deaf).create_topic(f"{topic}-not", 2)
 
 
 def test_a_group_is_shown_and_reset(run: Run, connect: Connect, topic: str) -> None:

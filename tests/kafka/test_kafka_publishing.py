@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from kafka_rig import Connect, publish, until
+from oslo_config import cfg
 
 from notifier_kafka.driver import Limits, Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.notifier import Notifier
+from notifier_kafka.transport import get_notification_transport
 
 KILOBYTE = 1024
 MEGABYTE = 1024 * 1024
@@ -160,3 +163,19 @@ def test_receipts_say_where_a_record_lies(connect: Connect, topic: str) -> None:
         publisher.offer(Record(topic, b"%d" % n), settled.append)
     assert publisher.flush(30) == 0
     assert settled == [Receipt(Partition(topic, 0), n) for n in range(3)]
+
+
+def test_who_waits_in_vain_for_a_receipt_is_told_what_is_wrong(client: str) -> None:
+    conf = cfg.ConfigOpts()
+    conf([], project="test", default_config_files=[], default_config_dirs=[])
+    transport = get_notification_transport(conf, f"kafka://127.0.0.1:1/?client={client}")
+    conf.set_override("wait_timeout", 0.5, group="notifications")
+    conf.set_override("exit_timeout", 0.0, group="notifications")
+    notifier = Notifier(transport, "host1", "messagingv2", topics=["t"]).prepare(wait=True)
+    with pytest.raises(DeliveryFailed) as caught:
+        notifier.info({}, "event", 1)
+    assert str(caught.value) == (
+        "not durable within 0.5 s; it may still arrive "
+        "(no broker is reached: 127.0.0.1:1: connection refused)"
+    )
+    transport.cleanup()

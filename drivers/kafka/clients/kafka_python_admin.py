@@ -1,11 +1,12 @@
 """kafka-python behind the seam: administration."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
+from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import NoError
 from kafka.protocol.consumer import IsolationLevel
 
 from notifier_kafka.driver import Partition, Positions
@@ -15,6 +16,8 @@ from .. import errors
 from .client import Properties, Replicas
 from .kafka_python_errors import attempt, translate
 from .kafka_python_link import REQUEST_MS, connect, told
+
+OWN = "DYNAMIC_TOPIC_CONFIG"
 
 
 class Admin:
@@ -42,8 +45,11 @@ class Admin:
 
     def settings(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        found = attempt(f"topic {topic}", lambda: self._client.describe_configs([resource]))
-        return {name: str(one["value"]) for name, one in found.get("topic", {}).get(topic, {}).items()}
+        ask = functools.partial(self._client.describe_configs, [resource], config_filter="all")
+        found = attempt(f"topic {topic}", ask)["topic"][topic]
+        if not found:  # a topic has settings; the library says nothing of a refusal
+            raise translate(kafka_errors.TopicAuthorizationFailedError(), f"topic {topic}")
+        return {name: str(one["value"]) for name, one in found.items() if one["config_source"] == OWN}
 
     def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
         new = {
@@ -105,7 +111,7 @@ class Admin:
     def move(self, group: str, positions: Positions) -> None:
         outcomes = attempt(f"group {group}", lambda: self._client.alter_group_offsets(group, told(positions)))
         for error in outcomes.values():
-            if error is not NoError:
+            if error is not kafka_errors.NoError:
                 raise translate(error(), f"group {group}")
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ when the test run itself is killed.
 """
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,26 @@ AT_ONCE = 0.0
 # Makes and starts a cluster in a directory of its own, and stops it after the test. Takes the
 # arguments of the cluster class, except for the directory.
 ClusterMaker = Callable[..., Any]
+
+SAID = 40  # lines
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show beside a failure what the brokers said last: they are gone when one comes to look."""
+    report = yield
+    if report.failed:
+        for name, fixture in getattr(item, "funcargs", {}).items():
+            for log in _logs(fixture):
+                said = log.read_text(errors="replace").splitlines()[-SAID:]
+                report.sections.append((f"{name}: {log}", "\n".join(said)))
+    return report
+
+
+def _logs(fixture: object) -> list[Path]:
+    nodes = getattr(fixture, "nodes", ())
+    logs = [node.log for node in nodes] if isinstance(nodes, list) else []
+    return [log for log in logs if log.exists()]
 
 
 def _started(directory: Path, *arguments: Any, **options: Any) -> Any:

@@ -265,7 +265,10 @@ class Driver(abc.ABC):
     def spans(
         self, topics: Sequence[str], since: float | None = None, until: float | None = None
     ) -> list[Span]:
-        """What the topics hold now, or what they took from ``since`` to before ``until``."""
+        """What the topics hold now, or what they took from ``since`` to before ``until``.
+
+        A topic that is not there holds nothing: no span, and no error.
+        """
 
     @abc.abstractmethod
     def read(self, span: Span) -> Iterator[Delivery]:

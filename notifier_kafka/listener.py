@@ -189,7 +189,7 @@ class Listener:
             driver, self._group, names, settings.requeue_delay, settings.requeue_delay_max
         )
         if self._place is not None:
-            found = places.positions(driver, places.spans(driver, names), self._place)
+            found = places.positions(driver, driver.spans(names), self._place)
             if found:
                 driver.admin().reset_group(self._group, found)
             self._place = None

@@ -1,22 +1,11 @@
 """Places on a log: from what a person means to the positions of a group."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 
 from notifier_kafka.driver import Driver, Partition, Positions, Span, Start
-from notifier_kafka.errors import TopicNotFound
 
 Place = Start | int | Mapping[tuple[str, int], int]
 """An end of the log, a time as seconds since the epoch, an offset (an int), or one for each partition."""
-
-
-def spans(driver: Driver, names: Sequence[str], until: float | None = None) -> list[Span]:
-    """Find what those topics hold that are there; some logs mind one that is not."""
-    found: list[Span] = []
-    for name in names:
-        with contextlib.suppress(TopicNotFound):
-            found += driver.spans([name], until=until)
-    return found
 
 
 def positions(driver: Driver, there: Sequence[Span], place: Place) -> Positions:
@@ -39,7 +28,7 @@ def positions(driver: Driver, there: Sequence[Span], place: Place) -> Positions:
 def lag(driver: Driver, group: str, names: Sequence[str]) -> dict[Partition, int]:
     """Count how many records of the topics lie behind the group's positions; without one, all there are."""
     reached = driver.admin().describe_group(group).positions
-    return {s.partition: s.stop - _within(s, reached.get(s.partition, s.start)) for s in spans(driver, names)}
+    return {s.partition: s.stop - _within(s, reached.get(s.partition, s.start)) for s in driver.spans(names)}
 
 
 def _within(span: Span, offset: int) -> int:

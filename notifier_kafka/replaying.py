@@ -14,8 +14,8 @@ from notifier_kafka.places import Place
 
 def spans(driver: Driver, names: Sequence[str], since: Place, until: float | None) -> list[Span]:
     """Find what the topics hold from ``since`` to before ``until``."""
-    there = places.spans(driver, names)
-    stops = {s.partition: s.stop for s in places.spans(driver, names, until)} if until is not None else {}
+    there = driver.spans(names)
+    stops = {s.partition: s.stop for s in driver.spans(names, until=until)} if until is not None else {}
     starts = places.positions(driver, there, since)
     return [
         span._replace(start=starts[span.partition], stop=min(span.stop, stops.get(span.partition, span.stop)))

@@ -94,14 +94,15 @@ class KafkaAdmin:
             details |= admin.settings(name)
         except AccessDenied:
             details["settings"] = "not shown: the user lacks the ACL DescribeConfigs on the topic"
-        return TopicDescription(name, tuple(reading.spans(admin, [name])), details)
+        return TopicDescription(name, tuple(reading.spans(admin, [one.partition for one in parts])), details)
 
     def delete_topic(self, name: str) -> None:
         self._known(name).delete(name)
 
     def purge_topic(self, name: str) -> None:
         admin = self._known(name)
-        ends = {span.partition: span.stop for span in reading.spans(admin, [name]) if span.stop > span.start}
+        there = reading.spans(admin, [one.partition for one in admin.partitions(name)])
+        ends = {span.partition: span.stop for span in there if span.stop > span.start}
         if ends:
             admin.truncate(ends)
 

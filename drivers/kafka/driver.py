@@ -113,7 +113,8 @@ class KafkaDriver(Driver):
     def spans(
         self, topics: Sequence[str], since: float | None = None, until: float | None = None
     ) -> list[Span]:
-        return reading.spans(self._admin(), topics, since, until)
+        admin = self._admin()
+        return reading.spans(admin, reading.existing(admin, topics), since, until)
 
     def read(self, span: Span) -> Iterator[Delivery]:
         span = reading.within(self._admin(), span)

@@ -39,10 +39,10 @@ def patiently(ask: Callable[[], Answer]) -> Answer:
 
 
 def spans(
-    admin: Admin, topics: Sequence[str], since: float | None = None, until: float | None = None
+    admin: Admin, parts: Iterable[Partition], since: float | None = None, until: float | None = None
 ) -> list[Span]:
-    """Find what the topics hold, or what they took from ``since`` to before ``until``."""
-    parts = sorted(one.partition for topic in topics for one in admin.partitions(topic))
+    """Find what partitions hold, or what they took from ``since`` to before ``until``."""
+    parts = sorted(parts)
     if not parts:
         return []
     # The ends before the times: a record that comes in between is in neither.

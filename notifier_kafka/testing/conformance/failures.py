@@ -64,6 +64,15 @@ class Failures(Base):
             ON_A_MISSING_TOPIC[call](rig.home)
         assert "conformance-nowhere" in str(caught.value)
 
+    def test_clause_7_spans_leave_out_a_topic_that_is_not_there(self, rig: Rig) -> None:
+        topic = rig.topic(partitions=2)
+        rig.publish(child.numbered(topic, 5))
+        there = rig.home.spans([topic])
+        assert len(there) == 2
+        assert rig.home.spans(["conformance-nowhere", topic, "conformance-nowhere-2"]) == there
+        assert rig.home.spans(["conformance-nowhere"]) == []
+        assert rig.home.spans(["conformance-nowhere"], 0.0, 1.0) == []
+
     @pytest.mark.parametrize("call", ON_A_USELESS_LOG)
     def test_clause_7_a_log_out_of_reach_is_said_so(self, rig: Rig, unreachable_url: str, call: str) -> None:
         driver = rig.connect(unreachable_url)

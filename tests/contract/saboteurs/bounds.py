@@ -37,6 +37,18 @@ class LeaksForeignErrors(Saboteur):
         return self.LeakyAdmin(super().admin(), self)
 
 
+class MindsATopicThatIsNotThere(Saboteur):
+    clause = 7
+    caught_by = ("test_clause_7_spans_leave_out_a_topic_that_is_not_there",)
+
+    def spans(
+        self, topics: Sequence[str], since: float | None = None, until: float | None = None
+    ) -> list[Span]:
+        for topic in topics:
+            self.admin().describe_topic(topic)
+        return super().spans(topics, since, until)
+
+
 class LeaksWhenClosed(Saboteur):
     clause = 7
     caught_by: ClassVar[tuple[str, ...]] = ("test_clause_7_a_closed_driver_says_so[spans]",)

@@ -110,7 +110,11 @@ class TopicDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """``positions`` are committed; ``lag`` is how many records lie behind each of them."""
+    """``positions`` are committed; ``lag`` is how many records the group still has to read.
+
+    That is of every partition of its topics: those that it has a position in or a member of
+    its holds. One without a position counts from where it begins.
+    """
 
     name: str
     members: Mapping[str, frozenset[Partition]]
@@ -217,7 +221,8 @@ class Admin(Protocol):
     def purge_topic(self, name: str) -> None:
         """Delete all records of a topic. Offsets go on from where they were."""
 
-    def list_groups(self) -> list[str]: ...
+    def list_groups(self) -> list[str]:
+        """List the groups that have a name, not those that end with their one member."""
 
     def describe_group(self, name: str) -> GroupDescription: ...
 

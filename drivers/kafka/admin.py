@@ -1,6 +1,7 @@
 """Administration in the words of the contract, over either client library."""
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -107,7 +108,7 @@ class KafkaAdmin:
             admin.truncate(ends)
 
     def list_groups(self) -> list[str]:
-        return sorted(self._connected().groups())
+        return sorted(name for name in self._connected().groups() if not naming.is_private(name))
 
     def describe_group(self, name: str) -> GroupDescription:
         admin = self._connected()
@@ -116,8 +117,9 @@ class KafkaAdmin:
         members = self._members(admin, name)
         # A group's coordinator may be about to move, or to begin.
         positions = reading.patiently(lambda: admin.positions(name))
-        ends = reading.ends(admin, positions)
-        lag = {partition: max(0, ends[partition] - positions[partition]) for partition in ends}
+        topics = {partition.topic for partition in itertools.chain(positions, *members.values())}
+        there = reading.spans(admin, reading.existing(admin, topics))
+        lag = {at: stop - min(max(start, positions.get(at, start)), stop) for at, start, stop in there}
         return GroupDescription(name, members, positions, lag)
 
     def reset_group(self, name: str, positions: Positions) -> None:

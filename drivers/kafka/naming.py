@@ -1,11 +1,23 @@
-"""What Kafka takes as the name of a topic, asked before a client sees it.
+"""What Kafka takes as the name of a topic, asked before a client sees it, and names of our own.
 
 The client libraries find out at different moments, one after seconds, one only in a report.
 """
 
 import re
+import uuid
 
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
+_PRIVATE = re.compile(r"notifier-kafka-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+
+
+def private() -> str:
+    """Make a name for a group of one, or a transaction's, which ACLs know by its beginning."""
+    return f"notifier-kafka-{uuid.uuid4()}"
+
+
+def is_private(group: str) -> bool:
+    """Tell whether a group ends with its one member."""
+    return _PRIVATE.match(group) is not None
 
 
 def complaint(topic: str) -> str | None:

@@ -14,13 +14,13 @@ import logging
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Start
 from notifier_kafka.errors import CommitRefused, MessagingException, TopicNotFound, TransportUnavailable
 
+from . import naming
 from .clients import client
 from .losses import Losses
 from .outage import Outage
@@ -44,7 +44,7 @@ class KafkaSubscription:
     ) -> None:
         self._join = join
         self._offsets = offsets
-        self._group = group or f"notifier-kafka-{uuid.uuid4()}"
+        self._group = group or naming.private()
         self._private = group is None
         self._start = start
         # After a third of Kafka's poll interval somebody should poll.

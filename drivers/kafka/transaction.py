@@ -7,7 +7,6 @@ committed. So none is open while the user makes up the records, however long tha
 import contextlib
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 
 from notifier_kafka.driver import Partition, Receipt, Record
@@ -39,7 +38,7 @@ class Transactors:
             transactor = self._idle.pop() if self._idle else None
         if transactor is None:
             # An id of its own for each: two producers of one id shut each other out.
-            transactor = self._make(f"notifier-kafka-{uuid.uuid4()}")
+            transactor = self._make(naming.private())
         try:
             receipts = _publish(transactor, records, timeout)
         except BaseException:

@@ -1,5 +1,6 @@
 """Topics and groups, for operators and tools."""
 
+import itertools
 import json
 import sqlite3
 import time
@@ -79,13 +80,14 @@ class LogAdmin:
             try:
                 members = _members(connection, name)
                 positions = _positions(connection, name)
-                heads = catalog.heads(connection, {partition.topic for partition in positions})
+                topics = {partition.topic for partition in itertools.chain(positions, *members.values())}
+                heads = catalog.heads(connection, topics)
             finally:
                 connection.execute("COMMIT")
-        bounds = {head.partition: head for partitions in heads.values() for head in partitions}
         lag = {
-            partition: max(0, bounds[partition].next - max(position, bounds[partition].first))
-            for partition, position in positions.items()
+            head.partition: max(0, head.next - max(positions.get(head.partition, 0), head.first))
+            for partitions in heads.values()
+            for head in partitions
         }
         return GroupDescription(name, members, positions, lag)
 

@@ -40,8 +40,8 @@ class ListGroups(Lister):
 class ShowLag(Lister):
     """Show a group's members, positions and lag, by partition.
 
-    A position is the next offset that the group reads; the lag is how many records lie behind
-    it. Members without a partition come last.
+    A position is the next offset that the group reads; the lag is how many records it has to
+    read from there, or from the beginning without one. Members without a partition come last.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -121,7 +121,7 @@ def _is_there(admin: Admin, found: GroupDescription) -> bool:
 
 def _lag_rows(found: GroupDescription) -> Iterable[Sequence[Any]]:
     owners = {partition: member for member, owned in found.members.items() for partition in owned}
-    for partition in sorted(found.positions.keys() | owners.keys()):
+    for partition in sorted(found.positions.keys() | owners.keys() | found.lag.keys()):
         yield (
             text.visible(partition.topic),
             partition.number,

@@ -147,9 +147,7 @@ def _groups(admin: Admin) -> list[Group]:
         for name in sorted(admin.list_groups()):
             with contextlib.suppress(TopicNotFound):
                 group = admin.describe_group(name)
-                # Onlookers, such as this one, are a group each that never records a position.
-                if group.positions:
-                    found.append(Group(name, len(group.members), sum(group.lag.values())))
+                found.append(Group(name, len(group.members), sum(group.lag.values())))
     return found
 
 

@@ -40,8 +40,10 @@ def test_a_private_group_keeps_no_position_and_leaves_none(connect: Connect, top
     member = driver.subscribe([topic], None, "earliest")
     found = gather(member, 20)
     member.commit({delivery.partition: delivery.offset + 1 for delivery in found})
-    groups = [group for group in driver.admin().list_groups() if group.startswith("notifier-kafka-")]
-    assert not any(driver.admin().describe_group(group).positions for group in groups)
+    group = member._group
+    assert group in driver._admin().groups()
+    assert group not in driver.admin().list_groups()
+    assert driver.admin().describe_group(group).positions == {}
 
 
 def test_a_member_at_work_for_longer_than_the_poll_interval_stays(connect: Connect, topic: str) -> None:

@@ -76,6 +76,26 @@ class Administration(Base):
         rig.until(lambda: not rig.admin().describe_group(group).members, "the member to be gone")
         assert dict(rig.admin().describe_group(group).positions) == {partition: 12}
 
+    def test_admin_a_partition_without_a_position_lags_by_all_it_has(self, rig: Rig) -> None:
+        topic, group = rig.topic(partitions=2), rig.name()
+        rig.publish(child.numbered(topic, 40))
+        holds = {span.partition: span.stop for span in rig.home.spans([topic])}
+        member = rig.join(topic, group)
+        rig.gather(40, member)
+        assert dict(rig.admin().describe_group(group).lag) == holds
+        member.subscription.commit({Partition(topic, 0): holds[Partition(topic, 0)]})
+        member.subscription.close()
+        rig.until(lambda: not rig.admin().describe_group(group).members, "the member to be gone")
+        assert dict(rig.admin().describe_group(group).lag) == holds | {Partition(topic, 0): 0}
+
+    def test_admin_a_group_of_its_own_is_not_listed(self, rig: Rig) -> None:
+        topic, group = rig.topic(), rig.name()
+        rig.publish(child.numbered(topic, 5))
+        before = set(rig.admin().list_groups())
+        rig.gather(5, rig.join(topic, None))
+        rig.gather(5, rig.join(topic, group))
+        assert set(rig.admin().list_groups()) - before == {group}
+
     def test_admin_a_group_is_reset_only_while_nobody_is_there(self, rig: Rig) -> None:
         topic = rig.topic()
         rig.publish(child.numbered(topic, 30))

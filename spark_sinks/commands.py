@@ -1,6 +1,7 @@
 """``notifier-kafka aggregate``."""
 
 import argparse
+import dataclasses
 import signal
 import threading
 import time
@@ -49,6 +50,7 @@ class Aggregate(Command):
             help="Go on when records were deleted before they were counted.",
         )
         add("--dry-run", action="store_true", help="Say what would be read, and read nothing.")
+        add("--json", action="store_true", help="Print the sums of each run as an object, one a line.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -133,8 +135,11 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
         while True:
             began = time.monotonic()
             sums = made.run(wanted, bounds, stop)
-            for line in running.lines(sums):
-                text.note(line)
+            if args.json:
+                print(text.json_line(dataclasses.asdict(sums)), flush=True)  # noqa: T201
+            else:
+                for line in running.lines(sums):
+                    text.note(line)
             if sums.failures and not args.every:
                 name, reason = next(iter(sums.failures.items()))
                 raise Partial(f"{name}: {reason}; the other outputs have everything, run again for this one")

@@ -1,7 +1,9 @@
 """A job with everything that it needs: its ledger held, its Spark started, its sinks opened."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from notifier_kafka.driver import Driver
 from spark_sinks import job, ledger, session, source
@@ -20,6 +22,8 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
         for each in sinks.values():
             each.last(kept.job)
         group = chosen.group
+        left = Path("artifacts").absolute()
+        was_there = left.exists()
         spark = session.start(
             session.Settings(
                 group.master,
@@ -34,6 +38,9 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
             yield job.Job(spark, driver, kept, chosen.metrics, sinks)
         finally:
             spark.stop()
+            if not was_there:
+                # Spark 4.0 makes it in the working directory, has no use for it and leaves it.
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def lines(sums: job.Sums) -> Iterator[str]:

@@ -1,10 +1,13 @@
 """A day of a small cloud, always the same: what the demonstration publishes."""
 
+import datetime
 import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-DATE = "2026-01-15"
+from notifier_kafka import identity
+from notifier_kafka.notification import Notification
+
 DAY = 24 * 3600
 NOON = 13 * 3600
 # Two hours in the afternoon in which one host fails at what it is asked for.
@@ -22,6 +25,14 @@ class Event(NamedTuple):
     payload: dict[str, Any]
 
 
+class Script(NamedTuple):
+    """What is published of a day: most as it happens, some of that twice, and some when it is over."""
+
+    first: list[Notification]
+    again: list[Notification]
+    late: list[Notification]
+
+
 class _Operation(NamedTuple):
     """Something a service does: how often, by how many hosts, and for how long."""
 
@@ -32,18 +43,24 @@ class _Operation(NamedTuple):
     seconds: float
     priority: str = "info"
     paired: bool = True
+    measure: str = ""
+    most: float = 1.0
 
 
 _OPERATIONS = (
     _Operation("compute.instance.create", "compute", 20, 6, 25.0),
     _Operation("compute.instance.delete", "compute", 14, 6, 6.0),
     _Operation("compute.instance.resize", "compute", 4, 6, 40.0),
-    _Operation("volume.create", "volume", 10, 3, 8.0),
+    _Operation("volume.create", "volume", 10, 3, 8.0, measure="gigabytes", most=200.0),
     _Operation("volume.delete", "volume", 7, 3, 4.0),
     _Operation("port.create", "network", 12, 2, 1.5),
-    _Operation("image.upload", "image", 3, 2, 60.0, paired=False),
-    _Operation("identity.authenticate", "identity", 20, 2, 0.1, "audit", paired=False),
-    _Operation("compute.metrics.update", "compute", 10, 6, 0.1, "sample", paired=False),
+    _Operation("image.upload", "image", 3, 2, 60.0, paired=False, measure="megabytes", most=4000.0),
+    _Operation(
+        "identity.authenticate", "identity", 20, 2, 0.1, "audit", paired=False, measure="tries", most=3.0
+    ),
+    _Operation(
+        "compute.metrics.update", "compute", 10, 6, 0.1, "sample", paired=False, measure="load", most=16.0
+    ),
 )
 
 
@@ -56,6 +73,29 @@ def events(count: int) -> list[Event]:
     return sorted(found[:count], key=lambda event: event.second)
 
 
+def script(count: int, midnight: datetime.datetime) -> Script:
+    """Make notifications of the day that begins at a midnight in UTC."""
+    made = [_notification(event, midnight) for event in events(count)]
+    # Of the first half of a day: when they come, the day has gone on.
+    late = [each for place, each in enumerate(made) if place % 250 == 7 and place < len(made) / 2]
+    known = {each.message_id for each in late}
+    first = [each for each in made if each.message_id not in known]
+    return Script(first, first[5::500], late)
+
+
+def _notification(event: Event, midnight: datetime.datetime) -> Notification:
+    at = midnight + datetime.timedelta(seconds=event.second)
+    return Notification(
+        identity.new_message_id(),
+        event.publisher_id,
+        event.event_type,
+        event.priority.upper(),
+        event.payload,
+        at.strftime("%Y-%m-%d %H:%M:%S.%f"),
+        {},
+    )
+
+
 def _happen(rng: random.Random, number: int) -> Iterator[Event]:
     operation = rng.choices(_OPERATIONS, [each.weight for each in _OPERATIONS])[0]
     publisher_id = f"{operation.service}.host{rng.randint(1, operation.hosts)}"
@@ -63,16 +103,14 @@ def _happen(rng: random.Random, number: int) -> Iterator[Event]:
     seconds = min(rng.expovariate(1 / operation.seconds), DAY - 1 - begin)
     request = {"request_id": f"req-{number:08d}", "project_id": f"project-{rng.randint(1, 12):02d}"}
     if not operation.paired:
-        payload = request | {"at": _at(begin), "value": round(rng.random(), 4)}
+        payload = request | {operation.measure: round(rng.uniform(1, operation.most), 2)}
         yield Event(begin, operation.priority, publisher_id, operation.name, payload)
         return
-    yield Event(
-        begin, operation.priority, publisher_id, f"{operation.name}.start", request | {"at": _at(begin)}
-    )
+    yield Event(begin, operation.priority, publisher_id, f"{operation.name}.start", request)
     failed = publisher_id == FAILING_HOST and OUTAGE[0] <= begin < OUTAGE[1]
-    outcome = {"at": _at(begin + seconds), "seconds": round(seconds, 3)}
-    if failed:
-        outcome["fault"] = "No space left on the host"
+    outcome: dict[str, Any] = {"fault": "No space left on the host"} if failed else {}
+    if operation.measure and not failed:
+        outcome[operation.measure] = round(rng.uniform(1, operation.most))
     yield Event(
         begin + seconds,
         "error" if failed else operation.priority,
@@ -80,10 +118,3 @@ def _happen(rng: random.Random, number: int) -> Iterator[Event]:
         f"{operation.name}.{'error' if failed else 'end'}",
         request | outcome,
     )
-
-
-def _at(second: float) -> str:
-    minutes, rest = divmod(second, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    # Cut, not rounded: 59.9996 must not become 60.000.
-    return f"{DATE}T{hours:02d}:{minutes:02d}:{int(rest * 1000) / 1000:06.3f}Z"

@@ -1,198 +1,245 @@
-"""``notifier-kafka demo``: publish a day, listen to it, and see that the counts agree."""
+"""``notifier-kafka demo``: publish a day, listen to it, count it by Spark, and see that the sums agree."""
 
 import argparse
 import collections
 import contextlib
+import datetime
+import importlib.util
+import json
+import logging
+import os
 import sys
+import tempfile
 import time
-import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from notifier_kafka import listener, notifier, target, topics
-from notifier_kafka.cli import day, text
+from notifier_kafka import jars, java, plugins
+from notifier_kafka.cli import checks, day, known
+from notifier_kafka.cli.aggregation import Aggregation
 from notifier_kafka.cli.arguments import positive
+from notifier_kafka.cli.bar import Bar
 from notifier_kafka.cli.command import Lister
-from notifier_kafka.cli.exits import Partial
-from notifier_kafka.driver import Limits, Receipt, Record
-from notifier_kafka.errors import MessagingException, TopicNotFound
+from notifier_kafka.cli.exits import Partial, UsageError
+from notifier_kafka.cli.stage import Stage
+from notifier_kafka.errors import DriverLoadFailure
 from notifier_kafka.transport import NotificationTransport
 
-COLUMNS = ("event_type", "published", "handled")
-LISTENERS = 2
-STEP = 5_000
-PATIENCE = 60.0  # seconds without any progress after which the demonstration gives up
-PRIORITIES = ("audit", "info", "sample", "error")
-MALFORMED = (
-    b"not JSON",
-    b"\xff\xfe\x00",
-    b'["a", "list"]',
-    b'{"oslo.version": "9.9", "oslo.message": "{}"}',
-    None,
-)
+COLUMNS = ("event_type", "published", "handled", "aggregated")
+NEEDED = ("pyspark", "pyarrow", "plotly")
+# A process this short ends before a better compiler has paid for itself: half the time in all.
+QUICK = "spark.driver.extraJavaOptions:-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class Demo(Lister):
-    """Publish a day of notifications, listen to them and reconcile the counts.
+    """Publish a day of notifications, listen to them, count them by Spark, and reconcile the sums.
 
-    Runs on a log of its own that is gone afterwards, or with --transport-url on topics of
-    its own on that log. Ends with exit code 0 only if every notification was handled and
-    every malformed record among them was set aside.
+    Runs on a log of its own that is gone afterwards: SQLite, with --kafka a broker of its
+    own, or with --transport-url topics of its own on that log. Leaves a page of charts. Ends
+    with exit code 0 only if every notification was handled and is counted once, and what
+    came twice, late or malformed is accounted for.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--count", type=positive, default=20_000, metavar="N", help="Notifications; 20000 without it."
+        add = parser.add_argument
+        add(
+            "--count", type=positive, default=20_000, metavar="N", help="Notifications. Default: %(default)s."
+        )
+        add(
+            "--kafka", action="store_true", help="On a Kafka broker, started for this and stopped afterwards."
+        )
+        add("--no-spark", action="store_true", help="Publish and listen only; needs no extra and no Java.")
+        add(
+            "-o",
+            "--output-file",
+            metavar="FILE",
+            default="report.html",
+            help="The page. Default: %(default)s.",
         )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        events = day.events(parsed_args.count)
-        with self.program.transport(url="sqlite://") as transport:
-            self._outcome = _Run(transport).run(events)
-        published = collections.Counter(event.event_type for event in events)
-        types = sorted(published | self._outcome.handled)
-        return COLUMNS, [(each, published[each], self._outcome.handled[each]) for each in types]
+        self._check(parsed_args)
+        if not self.program.options.verbose:
+            # Warnings of malformed records, which are among the sums, would come between the bars.
+            logging.getLogger("notifier_kafka.settlement").setLevel(logging.ERROR)
+        with tempfile.TemporaryDirectory(prefix="notifier-kafka-demo-") as made:
+            directory = Path(made)
+            with self._url(directory, parsed_args) as url, self.program.transport(url=url) as transport:
+                self._outcome = self._play(transport, directory, parsed_args)
+        found = self._outcome
+        types = sorted(found.published | found.handled | found.aggregated)
+        sides = (found.published, found.handled, found.aggregated)
+        columns = COLUMNS if found.spark else COLUMNS[:-1]
+        return columns, [(name, *(side[name] for side in sides[: len(columns) - 1])) for name in types]
 
     def run(self, parsed_args: argparse.Namespace) -> int:
+        began = time.monotonic()
         result = super().run(parsed_args)
-        line = self._outcome.line()
         # Beside a table it belongs to what a person reads; JSON or CSV it would spoil.
-        print(line, file=sys.stdout if parsed_args.formatter == "table" else sys.stderr)
+        stream = sys.stdout if parsed_args.formatter == "table" else sys.stderr
+        for line in self._outcome.lines():
+            print(line, file=stream)
+        if self._outcome.spark:
+            print(f"the page: {Path(parsed_args.output_file).absolute().as_uri()}", file=stream)
+        print(f"{time.monotonic() - began:.0f} seconds", file=stream)
         if not self._outcome.agrees():
-            raise Partial("the counts do not agree")
+            raise Partial("the sums do not agree")
         return result
+
+    def _check(self, args: argparse.Namespace) -> None:
+        """Refuse at once what could not be done at the end."""
+        if args.kafka and self.program.options.transport_url:
+            raise UsageError("demo: --kafka and --transport-url are two different logs; name one")
+        if args.no_spark:
+            return
+        if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
+            raise DriverLoadFailure(
+                "demo",
+                f"{', '.join(missing)}: not installed; pip install 'notifier-kafka[demo]', or --no-spark to "
+                "publish and listen only",
+            )
+        java.find(java.SPARK, checks.spark_java(self.program.configuration()))
+        directory = Path(args.output_file).absolute().parent
+        if not os.access(directory, os.W_OK):
+            raise UsageError(
+                f"demo: {directory} cannot be written to; name another place for the page with -o"
+            )
+
+    @contextlib.contextmanager
+    def _url(self, directory: Path, args: argparse.Namespace) -> Iterator[str]:
+        """Lend a log that other processes can read as well."""
+        if not args.kafka:
+            yield f"sqlite:///{directory}/log.db"
+            return
+        for name in [jars.KAFKA] + ([] if args.no_spark else [jars.SPARK_KAFKA]):
+            if missing := len(jars.missing(name)):
+                bar = Bar("fetch", missing)
+                jars.fetch(name, progress=lambda done, _all, bar=bar: bar.show(done))  # type: ignore[misc]
+                bar.end(f"{missing} jars")
+        bar = Bar("broker")
+        bar.show(0, "starts")
+        cluster = plugins.load("notifier_kafka.clusters", "kafka")(directory / "kafka", leashed=True)
+        cluster.start()
+        bar.end(cluster.url)
+        try:
+            yield cluster.url
+        finally:
+            cluster.stop()
+
+    def _play(self, transport: NotificationTransport, directory: Path, args: argparse.Namespace) -> "Outcome":
+        today = datetime.datetime.now(datetime.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        midnight = today - datetime.timedelta(days=1)
+        script, stage = day.script(args.count, midnight), Stage(transport)
+        with stage.open():
+            stage.publish_malformed()
+            stage.publish(script.first, script.again)
+            if args.no_spark:
+                stage.publish(script.late)
+                stage.wait()
+                return Outcome.of(stage, script, {}, collections.Counter())
+            aggregation = Aggregation(directory, self._config_files(transport, directory), stage.name)
+            with aggregation.running():
+                stage.wait()
+                aggregation.wait(stage.records)
+                # Now what is of the morning is late.
+                stage.publish(script.late)
+                stage.wait()
+                aggregation.wait(stage.records)
+        figures = self._call("report", "--input", str(aggregation.output), "-o", args.output_file)
+        return Outcome.of(
+            stage, script, dict(zip(*figures, strict=True)), self._aggregated(aggregation, midnight)
+        )
+
+    def _config_files(self, transport: NotificationTransport, directory: Path) -> list[Path]:
+        """Name the files for the job, with one for the log: a password is no argument for all to see."""
+        own = directory / "log.conf"
+        own.touch(mode=0o600)
+        url = str(transport.url).replace("$", "$$")
+        own.write_text(f"[DEFAULT]\ntransport_url = {url}\n\n[spark_sinks]\nspark_properties = {QUICK}\n")
+        return [*known.files(transport.conf), own]
+
+    def _aggregated(self, aggregation: Aggregation, midnight: datetime.datetime) -> collections.Counter[str]:
+        """Read the windows of the whole day back, as ``metrics show`` has them."""
+        _, rows = self._call(
+            "metrics", "show", f"parquet:{aggregation.output}", "--metric", "notifications.count"
+        )
+        window = tuple(
+            (midnight + datetime.timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (0, 1)
+        )
+        found: collections.Counter[str] = collections.Counter()
+        for _metric, start, end, group, value, _unit in rows:
+            if (start, end) == window:
+                found[json.loads(group)["event_type"]] += round(value)
+        return found
+
+    def _call(self, *argv: str) -> tuple[Sequence[Any], Any]:
+        """Run another command of the program, for what it would print."""
+        command, parser, arguments = self.program.find(list(argv))
+        found: tuple[Sequence[Any], Any] = command.take_action(parser.parse_args(arguments))
+        return found
 
 
 class Outcome(NamedTuple):
-    """The sums on both sides. ``handled`` counts each notification once."""
+    """The sums of three sides. Notifications are counted once; the rest is of records."""
 
-    published: int
-    lost: int
-    malformed: int
+    published: collections.Counter[str]
     handled: collections.Counter[str]
-    again: int
-    set_aside: int
+    aggregated: collections.Counter[str]
+    expected: dict[str, int]
+    listened: dict[str, int]
+    spark: dict[str, Any]
+    lost: int
+
+    @classmethod
+    def of(
+        cls,
+        stage: Stage,
+        script: day.Script,
+        figures: dict[str, Any],
+        aggregated: collections.Counter[str],
+    ) -> "Outcome":
+        """Take them from those who counted."""
+        return cls(
+            stage.published,
+            stage.handled,
+            aggregated,
+            {"duplicate": stage.again, "malformed": stage.malformed, "late": len(script.late)},
+            {"duplicate": stage.delivered_again, "malformed": stage.set_aside},
+            figures,
+            stage.lost,
+        )
 
     def agrees(self) -> bool:
-        complete = self.published == self.handled.total() and not self.lost
-        return complete and self.malformed == self.set_aside
+        """Say whether nothing is missing anywhere, and nothing counted twice."""
+        listened = self.published == self.handled and not self.lost
+        # The same one may be delivered again, which is no mistake.
+        listened &= self.listened["duplicate"] >= self.expected["duplicate"]
+        listened &= self.listened["malformed"] == self.expected["malformed"]
+        if not self.spark:
+            return listened
+        counted = self.aggregated == self.published and self.spark["total"] == self.published.total()
+        return listened and counted and all(self.spark[name] == n for name, n in self.expected.items())
 
-    def line(self) -> str:
-        handled = self.handled.total()
-        sums = (
-            f"published {self.published} {_sign(self.published, handled + self.lost)} "
-            f"handled {handled} + lost {self.lost}",
-            f"malformed {self.malformed} {_sign(self.malformed, self.set_aside)} set aside {self.set_aside}",
-            f"delivered again {self.again}",
-        )
-        return "; ".join(sums)
-
-
-def _sign(left: int, right: int) -> str:
-    return "=" if left == right else "is not"
-
-
-class _Tally:
-    """An endpoint that counts each notification once. Belongs to one listener's thread."""
-
-    def __init__(self) -> None:
-        self.types: dict[str, str] = {}
-        self.calls = 0
-
-    def info(self, _ctxt: Any, _publisher_id: str, event_type: str, _payload: Any, metadata: Any) -> None:
-        self.types[metadata["message_id"]] = event_type
-        self.calls += 1
-
-    audit = sample = error = info
+    def lines(self) -> Iterator[str]:
+        """Say what equals what."""
+        sides = [("published", self.published.total()), ("handled", self.handled.total())]
+        if self.spark:
+            sides.append(("aggregated", self.aggregated.total()))
+        yield _equation(sides) + f"; lost {self.lost:,}"
+        for name, heard in (("duplicate", "delivered again"), ("malformed", "set aside"), ("late", "")):
+            sides = [(f"{name} published", self.expected[name])]
+            if heard:
+                sides.append((heard, self.listened[name]))
+            if self.spark:
+                sides.append((f"{name} for Spark", self.spark[name]))
+            yield _equation(sides)
 
 
-class _Run:
-    """One run on topics and with a pool that nobody else uses."""
-
-    def __init__(self, transport: NotificationTransport) -> None:
-        self._transport = transport
-        self._name = f"notifier-kafka-demo-{uuid.uuid4().hex[:8]}"
-        self._tallies = [_Tally() for _ in range(LISTENERS)]
-        self._listeners = [
-            listener.get_notification_listener(
-                transport, [target.Target(topic=self._name)], [tally], pool=self._name
-            )
-            for tally in self._tallies
-        ]
-
-    def run(self, events: Sequence[day.Event]) -> Outcome:
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._delete_topics)
-            for each in self._listeners:
-                stack.enter_context(each)
-            malformed = self._publish(events)
-            self._wait(len(events), malformed)
-        types = {id_: type_ for tally in self._tallies for id_, type_ in tally.types.items()}
-        return Outcome(
-            published=len(events),
-            lost=self._lost(),
-            malformed=malformed,
-            handled=collections.Counter(types.values()),
-            again=sum(tally.calls for tally in self._tallies) - len(types),
-            set_aside=sum(each.stats()["malformed"] for each in self._listeners),
-        )
-
-    def _publish(self, events: Sequence[day.Event]) -> int:
-        first = notifier.Notifier(self._transport, driver="messagingv2", topics=[self._name])
-        by_publisher = {name: first.prepare(publisher_id=name) for name in {e.publisher_id for e in events}}
-        malformed = 0
-        for start in range(0, len(events), STEP):
-            for event in events[start : start + STEP]:
-                send = getattr(by_publisher[event.publisher_id], event.priority)
-                send({}, event.event_type, event.payload)
-            if not malformed:
-                malformed = self._publish_malformed()
-            first.flush(PATIENCE)
-            _progress(f"published {min(start + STEP, len(events)):,} of {len(events):,}")
-        return malformed
-
-    def _publish_malformed(self) -> int:
-        name = topics.bus_topic(self._name, "info", self._transport.driver.virtual_host)
-        fates: list[Receipt | MessagingException] = []
-        publisher = self._transport.driver.publisher(lambda _record, error: fates.append(error), Limits())
-        for value in MALFORMED:
-            publisher.offer(Record(name, value), fates.append)
-        publisher.flush(PATIENCE)
-        publisher.close()
-        text.note(f"{len(MALFORMED)} malformed records lie among the notifications; warnings tell of them")
-        return sum(isinstance(fate, Receipt) for fate in fates)
-
-    def _wait(self, published: int, malformed: int) -> None:
-        expected = published - self._lost() + malformed
-        done, moved = 0, time.monotonic()
-        while done < expected and time.monotonic() - moved < PATIENCE:
-            time.sleep(0.05)
-            before, done = done, self._done()
-            if done != before:
-                moved = time.monotonic()
-                _progress(f"handled {done:,} of {expected:,}")
-        _progress("")
-
-    def _done(self) -> int:
-        handled = sum(len(tally.types) for tally in self._tallies)
-        return handled + sum(each.stats()["malformed"] for each in self._listeners)
-
-    def _lost(self) -> int:
-        counts = self._transport.accounts.counts()
-        return sum(count for name, count in counts.items() if name.startswith("lost."))
-
-    def _delete_topics(self) -> None:
-        admin, host = self._transport.driver.admin(), self._transport.driver.virtual_host
-        names = [topics.bus_topic(self._name, priority, host) for priority in PRIORITIES]
-        returns = [topics.requeue_topic(self._name, name) for name in names]
-        for name in (*names, *returns, topics.dead_letter_topic(self._name)):
-            with contextlib.suppress(TopicNotFound):
-                admin.delete_topic(name)
-
-
-def _progress(words: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{words}")
-        sys.stderr.flush()
+def _equation(sides: Sequence[tuple[str, int]]) -> str:
+    made = f"{sides[0][0]} {sides[0][1]:,}"
+    for name, count in sides[1:]:
+        made += f" {'=' if count == sides[0][1] else 'is not'} {name} {count:,}"
+    return made

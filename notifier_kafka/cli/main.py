@@ -109,11 +109,12 @@ class App(app.App):
         return self.run_subcommand(rest)
 
     def run_subcommand(self, argv: list[str]) -> int:
-        command, parser, arguments = self._find(argv)
+        command, parser, arguments = self.find(argv)
         _raise_usage_errors(parser)
         return command.run(parser.parse_args(arguments))
 
-    def _find(self, argv: list[str]) -> tuple[Command, argparse.ArgumentParser, list[str]]:
+    def find(self, argv: list[str]) -> tuple[Command, argparse.ArgumentParser, list[str]]:
+        """Return the command that is named, its parser, and its arguments."""
         try:
             factory, name, arguments = self.command_manager.find_command(argv)
         except ValueError:
@@ -137,7 +138,7 @@ class App(app.App):
     def _help(self, argv: list[str]) -> int:
         # cliff's help goes through a pager with colours, and stops at a command's arguments.
         if argv and not self._is_group(argv):
-            self.stdout.write(self._find(argv)[1].format_help())
+            self.stdout.write(self.find(argv)[1].format_help())
             return Exit.OK
         self.stdout.write(f"{self.parser.format_help()}\ncommands:\n")
         for name, entry in sorted(self.command_manager):

@@ -49,9 +49,14 @@ class Report(ShowOne):
         except ConfigurationError as error:
             raise ConfigurationError(f"report of {directory}: {error}") from error
         _write(Path(parsed_args.output_file), page.make(found))
-        text.note(f"the page is {Path(parsed_args.output_file).absolute()}")
         figures = sections.summary(found)
         return tuple(figures), tuple(figures.values())
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        result: int = super().run(parsed_args)
+        self.app.stdout.flush()
+        text.note(f"the page is {Path(parsed_args.output_file).absolute()}")
+        return result
 
 
 def _modules() -> tuple[ModuleType, ...]:

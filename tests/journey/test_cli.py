@@ -392,22 +392,50 @@ def test_a_reader_that_leaves_gets_no_traceback(cli: Cli, arguments: tuple[str, 
     assert process.stderr.read() == ""
 
 
-def test_the_demonstration_reconciles(cli: Cli) -> None:
-    code, out, err = cli.run("demo", "--count", "2000", url=None)
+def test_the_demonstration_reconciles_without_spark(cli: Cli) -> None:
+    code, out, err = cli.run("demo", "--count", "2000", "--no-spark", url=None)
     assert code == 0, err
-    assert "published 2000 = handled 2000 + lost 0; malformed 5 = set aside 5; delivered again 0" in out
+    assert "published 2,000 = handled 2,000; lost 0" in out
+    assert "malformed published 5 = set aside 5" in out
+    assert "duplicate published 4 = delivered again 4" in out
     assert "compute.instance.create.start" in out
+    assert "aggregated" not in out
     assert "\r" not in err
+    assert "WARNING" not in err
 
 
 def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     cli.run("send", "1")
-    code, out, err = cli.run("demo", "--count", "300", "--json")
+    code, out, err = cli.run("demo", "--count", "300", "--no-spark", "--json")
     assert code == 0, err
     rows = json.loads(out)
     assert sum(row["published"] for row in rows) == sum(row["handled"] for row in rows) == 300
     assert "published 300 = handled 300" in err
     assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
+
+
+def test_the_demonstration_ends_when_its_job_does(cli: Cli) -> None:
+    file = cli.home / "bad.conf"
+    file.write_text("[spark_sinks]\nwindow = 1 minute\n")
+    page = str(cli.home / "page.html")
+    code, out, err = cli.run("--config-file", str(file), "demo", "--count", "10", "-o", page, url=None)
+    assert (code, out) == (4, "")
+    assert "aggregate ended with exit code 5: [spark_sinks] window: '1 minute' is no span of time" in err
+    assert not pathlib.Path(page).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--kafka",), "two different logs"),
+        (("-o", "/nowhere/page.html"), "/nowhere cannot be written to"),
+    ],
+)
+def test_the_demonstration_refuses_at_once(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
+    code, out, err = cli.run("demo", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
 
 
 def _later(moment: str) -> str:

@@ -282,6 +282,20 @@ def test_commands_of_the_readme_run_as_they_stand(installed: Installed, tmp_path
 
 
 def test_demo_runs_where_nothing_else_is_installed(installed: Installed, tmp_path: pathlib.Path) -> None:
-    done = installed.run(installed.program, "demo", cwd=tmp_path)
-
+    done = installed.run(installed.program, "demo", "--no-spark", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+    refused = installed.run(installed.program, "demo", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (6, "")
+    assert "pip install 'notifier-kafka[demo]', or --no-spark" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_files_that_are_no_modules_are_installed(installed: Installed, tmp_path: pathlib.Path) -> None:
+    program = (
+        "import json, importlib.resources as r, notifier_kafka.cli as c, spark_sinks.report as s\n"
+        "print(json.dumps([p.name for m in (c, s) for p in r.files(m).iterdir()]))"
+    )
+    names = json.loads(installed.python_says(program, cwd=tmp_path))
+
+    assert {"day_metrics.yaml", "page.html", "page.css", "page.js"} <= set(names)

@@ -22,11 +22,20 @@ def test_there_are_as_many_events_as_asked_for_in_order(count: int) -> None:
 def test_every_event_is_within_the_day_and_of_a_known_priority() -> None:
     for event in day.events(5_000):
         assert 0 <= event.second < day.DAY
-        at = datetime.datetime.fromisoformat(event.payload["at"])
-        assert at.date().isoformat() == day.DATE
-        midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
-        assert abs((at - midnight).total_seconds() - event.second) < 0.002
         assert event.priority in PRIORITIES
+
+
+def test_notifications_are_of_the_day_and_those_held_back_are_late() -> None:
+    midnight = datetime.datetime(2026, 1, 15, tzinfo=datetime.UTC)
+    first, again, late = day.script(5_000, midnight)
+    times = [str(each.timestamp) for each in (*first, *late)]
+    assert len(times) == len({each.message_id for each in (*first, *late)}) == 5_000
+    assert all(time.startswith("2026-01-15 ") for time in times)
+    assert again
+    assert {each.message_id for each in again} <= {each.message_id for each in first}
+    # Whatever the windows, there are later ones before these come.
+    assert late
+    assert max(str(each.timestamp) for each in late) < sorted(str(each.timestamp) for each in first)[-2000]
 
 
 def test_starts_have_an_end_or_an_error_and_errors_come_in_a_burst_of_one_host() -> None:

@@ -13,6 +13,7 @@ from notifier_kafka.cli import arguments, text
 from notifier_kafka.cli.command import Command
 from notifier_kafka.cli.exits import Exit, Partial
 from notifier_kafka.driver import Driver
+from notifier_kafka.errors import MessagingException
 from spark_sinks import metrics, plan, reading, settings
 from spark_sinks.bounds import Bounds, Clock
 from spark_sinks.ledger import Ledger
@@ -126,7 +127,7 @@ class _Stop:
 
 def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
     # Here, because PySpark takes a second to import and may not be installed.
-    from spark_sinks import running
+    from spark_sinks import progress, running
 
     with running.opened(driver, chosen) as made:
         # After Spark's own handler for Ctrl-C.
@@ -134,7 +135,16 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
         bounds = _bounds(chosen, args)
         while True:
             began = time.monotonic()
-            sums = made.run(wanted, bounds, stop)
+            try:
+                with progress.shown(made):
+                    sums = made.run(wanted, bounds, stop)
+            except MessagingException as error:
+                # A broker that is away comes back, for who goes on asking.
+                if not args.every or not error.retriable or stop():
+                    raise
+                text.note(f"{error}; again in {args.every} seconds")
+                stop.wait(args.every)
+                continue
             if args.json:
                 print(text.json_line(dataclasses.asdict(sums)), flush=True)  # noqa: T201
             else:

@@ -28,6 +28,7 @@ from spark_sinks import (
     decode,
     dedupe,
     durations,
+    faults,
     needs,
     partials,
     plan,
@@ -72,6 +73,16 @@ class Sums:
     seconds: float = 0.0
 
 
+@dataclass
+class Position:
+    """How far a run is; for people, from another thread."""
+
+    done: int = 0
+    total: int = 0
+    batch: int = 0
+    batch_records: int = 0
+
+
 class Job:
     """Counts topics of one transport into one ledger and some sinks."""
 
@@ -83,7 +94,8 @@ class Job:
         metrics: Sequence[Metric],
         sinks: Mapping[str, Sink],
     ) -> None:
-        self._spark = spark
+        self.spark = spark
+        self.position = Position()
         self._driver = driver
         self._source = source.load(driver.url)
         self._ledger = ledger
@@ -98,6 +110,7 @@ class Job:
         fails is named in the sums, and catches up in a later run.
         """
         began, sums = time.monotonic(), Sums()
+        self.position = Position()
         if pending := self._ledger.pending():
             LOG.info("batch %d was interrupted and is done again", pending.batch)
             self._count(pending, bounds, sums)
@@ -107,6 +120,7 @@ class Job:
             # A first run that finds nothing, or wants nothing, notes from where to go on.
             self._start(Plan(1, tuple(spans)), bounds, sums)
         left = left if bounds.records is None else min(left, bounds.records)
+        self.position.total = self.position.done + left
         while left > 0 and not stopped():
             part = plan.limit(spans, min(left, bounds.batch_records))
             self._start(Plan(self._ledger.last() + 1, part), bounds, sums)
@@ -119,11 +133,7 @@ class Job:
 
     def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
         found, lost = reading.spans(self._driver, self._ledger, wanted, bounds)
-        for text, records in lost:
-            if not bounds.allow_loss:
-                raise LogUnusable(f"{text}; --allow-loss goes on without them")
-            LOG.warning("%s", text)
-            sums.lost += records
+        _bear(lost, bounds, sums)
         return found
 
     def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
@@ -133,14 +143,32 @@ class Job:
 
     def _count(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
         """Make and keep the partials of a batch, then note that it is counted."""
-        noted = self._make(planned, bounds) if planned.records else dict(_NOTHING)
+        self.position.batch, self.position.batch_records = planned.batch, planned.records
+        self.position.total = max(self.position.total, self.position.done + planned.records)
+        noted = self._read(planned, bounds, sums)
         LOG.info("batch %d: written", planned.batch)
         self._ledger.write_counted(planned, noted)
+        self.position.done += planned.records
         LOG.info("batch %d: counted", planned.batch)
         _add(sums, planned, noted)
 
+    def _read(self, planned: Plan, bounds: Bounds, sums: Sums) -> dict[str, Any]:
+        """Count what the log has of a batch. What failed when something of it went, says what went."""
+        while planned.records:
+            there, lost = reading.readable(self._driver, planned)
+            _bear(lost, bounds, sums)
+            if not there.records:
+                break
+            try:
+                return self._make(there, bounds)
+            except faults.SPARKS as error:
+                if reading.readable(self._driver, there)[1]:
+                    continue
+                raise faults.translated(error, planned.batch) from error
+        return dict(_NOTHING)
+
     def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
-        raw = self._source.read(self._spark, planned.spans)
+        raw = self._source.read(self.spark, planned.spans)
         quick = usual.decode(raw, bounds.clock, needs.payload(self._metrics))
         with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
             found = first.select(*_MARKS).toArrow()
@@ -163,7 +191,7 @@ class Job:
     def _only(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
         if len(places) == planned.records:
             return raw
-        listed = self._spark.createDataFrame(pa.table({"wanted": places}))
+        listed = self.spark.createDataFrame(pa.table({"wanted": places}))
         return raw.join(F.broadcast(listed), dedupe.place(planned.spans) == F.col("wanted")).drop("wanted")
 
     def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
@@ -256,7 +284,16 @@ def _failing(name: str, sums: Sums) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001 - a sink may be anybody's, and Spark's errors are many
-        sums.failures[name] = str(error).splitlines()[0] if str(error) else type(error).__name__
+        sums.failures[name] = faults.brief(error)
+
+
+def _bear(lost: Sequence[reading.Loss], bounds: Bounds, sums: Sums) -> None:
+    """Go on without what is lost, if that was allowed."""
+    for text, records in lost:
+        if not bounds.allow_loss:
+            raise LogUnusable(f"{text}; --allow-loss goes on without them")
+        LOG.warning("%s", text)
+        sums.lost += records
 
 
 def _add(sums: Sums, planned: Plan, noted: Mapping[str, Any]) -> None:

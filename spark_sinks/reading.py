@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from notifier_kafka.driver import Driver, Span
+from notifier_kafka.errors import LogUnusable
 from spark_sinks import plan, topics
 from spark_sinks.bounds import Bounds
 from spark_sinks.ledger import Ledger
+from spark_sinks.plan import Plan
 
 Loss = tuple[str, int]
 """What was deleted before it was counted, in words, and how many records that are."""
@@ -29,6 +31,38 @@ def spans(
         return uncounted(ledger, driver.spans(names, bounds.since, bounds.until)), lost
     ends = held if bounds.until is None else driver.spans(names, None, bounds.until)
     return plan.following(ends, counted, bounds.start), lost
+
+
+def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
+    """Return what of a batch the log still has, and what of it is lost.
+
+    Raises ``LogUnusable`` when a partition ends before the batch does.
+    """
+    topics = sorted({span.partition.topic for span in planned.spans})
+    there = set(driver.admin().list_topics())
+    held = {span.partition: span for span in driver.spans([topic for topic in topics if topic in there])}
+    left, lost = [], []
+    for span in planned.spans:
+        topic, number = span.partition
+        start, stop = (held[span.partition][1:]) if span.partition in held else (span.stop, span.stop)
+        if stop < span.stop:
+            raise LogUnusable(
+                f"topic {topic}, partition {number} ends at offset {stop}, and batch {planned.batch} at "
+                f"{span.stop}: it was made anew; count it with another checkpoint_dir"
+            )
+        if start > span.start:
+            records = min(start, span.stop) - span.start
+            why = "were deleted" if span.partition in held else "are gone, with the topic,"
+            lost.append(
+                (
+                    f"topic {topic}, partition {number}: {records} records of batch {planned.batch} {why} "
+                    "before they were counted",
+                    records,
+                )
+            )
+        if start < span.stop:
+            left.append(span._replace(start=max(start, span.start)))
+    return Plan(planned.batch, tuple(left)), lost
 
 
 def uncounted(ledger: Ledger, found: Sequence[Span]) -> list[Span]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from notifier_kafka import java
@@ -54,8 +55,12 @@ def start(settings: Settings) -> SparkSession:
     os.environ["JAVA_HOME"] = str(java.home_for_spark(found))
     # The workers of a local master run what runs here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(settings.master).appName("notifier-kafka")
-    for name, value in properties(settings).items():
+    made = properties(settings)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # Run by spark-submit: what that was told counts, the master first of all.
+        made = {**made, **dict(SparkContext.getOrCreate().getConf().getAll()), **FIXED}
+    builder = SparkSession.builder.appName("notifier-kafka")
+    for name, value in made.items():
         builder = builder.config(name, value)
     started = builder.getOrCreate()
     started.sparkContext.setLogLevel("ERROR")
@@ -66,7 +71,8 @@ def properties(settings: Settings) -> dict[str, str]:
     """Make Spark's properties; the user's win, but not over what correctness needs."""
     local = settings.master.startswith("local")
     partitions = settings.shuffle_partitions or (os.cpu_count() or 1)
-    made = {"spark.driver.memory": settings.memory, "spark.sql.shuffle.partitions": str(partitions)}
+    made = {"spark.master": settings.master, "spark.driver.memory": settings.memory}
+    made["spark.sql.shuffle.partitions"] = str(partitions)
     if settings.jars:
         made["spark.jars"] = ",".join(str(jar) for jar in settings.jars)
     return {**QUICK, **(LOCAL if local else {}), **made, **settings.extra, **FIXED}

@@ -1,6 +1,7 @@
 """Outputs that are servers, real ones: PostgreSQL, and a topic of Kafka's."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import server
 import test_sinks
 
 from notifier_kafka.driver import Record
-from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+from notifier_kafka.errors import ConfigurationError, DriverLoadFailure, TransportUnavailable
 from spark_sinks import shown
 from spark_sinks.sinks import log, postgresql, sink
 

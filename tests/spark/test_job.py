@@ -135,3 +135,58 @@ def test_beginning_at_the_end_a_backfill_and_a_loss(spark: SparkSession, tmp_pat
     again = made.run(spark, rig.bounds(allow_loss=True), outputs)
     assert (again.lost, again.read) == (10, len(late))
     assert sum(table(tmp_path / "rows.db").values()) == sum(counted.values()) + 5
+
+
+GUEST = """
+import json, os
+class Guest:
+    def __init__(self, place, conf):
+        self.place = place
+    def last(self, job):
+        return max((int(name.split(".")[0]) for name in os.listdir(self.place)), default=0)
+    def write(self, job, batch, found):
+        with open(f"{self.place}/{batch}.json", "w") as file:
+            json.dump([[*map(str, row.values())] for row in found.to_pylist()], file)
+        if os.path.exists(f"{self.place}.broken"):
+            os.remove(f"{self.place}/{batch}.json")
+            raise RuntimeError("the disk is\\non fire")
+"""
+
+
+def install(site: Path) -> None:
+    """Put another distribution where pip would."""
+    info = site / "guest-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guest\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[spark_sinks.sinks]\nguest = guest_sink:Guest\n")
+    (site / "guest_sink.py").write_text(GUEST)
+
+
+def test_a_sink_of_others_that_fails_and_catches_up(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    place, broken = tmp_path / "guest", tmp_path / "guest.broken"
+    place.mkdir()
+    broken.touch()
+    made = rig.Rig(tmp_path, FEW[:2])
+    guest = f"guest:{place}"
+    outputs = [f"parquet:{tmp_path}/out", guest, f"jdbc:sqlite:{tmp_path}/rows.db"]
+    sent = traffic.records(traffic.notifications(100))
+    made.publish(sent[:60])
+    first = made.run(spark, rig.bounds(), outputs)
+    assert first.failures == {guest: "the disk is on fire"}
+    assert set(first.rows) == {outputs[0], outputs[2]}
+    made.publish(sent[60:])
+    second = made.run(spark, rig.bounds(), outputs)
+    assert set(second.failures) == {guest}
+    truth = made.truth()
+    assert made.parquet("out") == table(tmp_path / "rows.db") == truth
+
+    broken.unlink()
+    third = made.run(spark, rig.bounds(), outputs)
+    assert (third.read, third.failures, list(third.rows)) == (0, {}, [guest])
+    assert len(json.loads((place / "2.json").read_text())) == len(truth)
+    assert made.parquet("out") == table(tmp_path / "rows.db") == truth
+    assert sorted(path.name for path in (tmp_path / "out" / "_batches").iterdir()) == ["00000001", "00000002"]

@@ -1,22 +1,36 @@
 """The same job over a real broker, read by Spark's connector."""
 
+import logging
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import recount
 import rig
+import standalone
 import test_job
+import test_kills
 import traffic
+from kafka.admin import KafkaAdminClient
 from oslo_config import cfg
 from pyspark.sql import SparkSession
 
-from notifier_kafka.errors import ConfigurationError
-from notifier_kafka.testing.clusters import kafka_cluster
+from notifier_kafka.errors import ConfigurationError, LogUnusable, TransportUnavailable
+from notifier_kafka.testing.clusters import kafka_cluster, make_kafka_cluster
 from notifier_kafka.url import TransportURL
 from spark_sinks import kafka_source, plan, source
 
-__all__ = ["kafka_cluster"]
+__all__ = ["kafka_cluster", "make_kafka_cluster"]
+
+DEADLINE = 120.0
 
 
 def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: Any) -> None:
@@ -26,18 +40,148 @@ def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: An
     made.publish(sent[:200])
     output = f"jdbc:sqlite:{tmp_path}/rows.db"
     first = made.run(spark, rig.bounds(records=150), [output], ["aggregated"])
-    made.publish([*sent[200:], *sent[:30]])
+    # A partition and a topic that were not there in the first run.
+    grow(kafka_cluster, "aggregated.info", 4)
+    made.driver.admin().create_topic("aggregate.more.info", 1)
+    more = traffic.records(traffic.notifications(20, seed=8), "aggregate.more.info")
+    made.publish([*sent[200:], *sent[:30], *more])
     second = made.run(spark, rig.bounds(), [output], ["aggregat*.info"])
     assert first.read == 150
-    assert first.read + second.read == len(sent) + 30
-    truth = made.truth(["aggregated.info"])
+    assert first.read + second.read == len(sent) + 30 + len(more)
+    assert {"aggregated.info[3]", "aggregate.more.info[0]"} <= set(second.offsets)
+    truth = made.truth(["aggregated.info", "aggregate.more.info"])
     assert recount.compare(test_job.table(tmp_path / "rows.db"), truth, made.metrics) == []
 
     # A partition may have several spans, when something between them was counted before.
     spans = made.driver.spans(["aggregated.info"])
     parts = [part for span in spans for part in plan.uncounted(span, ((2, 5),))]
     frame = source.load(made.driver.url).read(spark, parts)
-    assert frame.count() == plan.records(parts) == len(sent) + 30 - 9
+    assert frame.count() == plan.records(parts) == len(sent) + 30 - 3 * 4
+    made.transport.cleanup()
+
+
+def grow(cluster: Any, topic: str, partitions: int) -> None:
+    """Add partitions, and wait until a record may come into each."""
+    admin = KafkaAdminClient(bootstrap_servers=urlsplit(cluster.url).netloc)
+    admin.create_partitions({topic: partitions})
+    deadline = time.monotonic() + DEADLINE
+    while len(admin.describe_topics([topic])[0]["partitions"]) < partitions:
+        assert time.monotonic() < deadline
+    admin.close()
+
+
+class Moment(logging.Handler):
+    """Does something at a line of the log."""
+
+    def __init__(self, words: str, act: Callable[[], object]) -> None:
+        super().__init__()
+        self.words, self.act = words, act
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == self.words:
+            self.act()
+
+
+@contextmanager
+def at(words: str, act: Callable[[], object]) -> Iterator[None]:
+    handler, log = Moment(words, act), logging.getLogger("spark_sinks.job")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def test_a_topic_that_is_deleted_when_it_is_to_be_read(
+    spark: SparkSession, tmp_path: Path, kafka_cluster: Any
+) -> None:
+    made = rig.Rig(tmp_path, test_job.FEW[:1], url=kafka_cluster.url)
+    admin = made.driver.admin()
+    topics = ["gone.info", "stays.info"]
+    for topic in topics:
+        admin.create_topic(topic, 1)
+        made.publish(traffic.records(traffic.notifications(30, seed=3), topic))
+    (held,) = made.driver.spans(["gone.info"])
+    output = f"jdbc:sqlite:{tmp_path}/rows.db"
+    with (
+        at("batch 1: planned", lambda: admin.delete_topic("gone.info")),
+        pytest.raises(
+            LogUnusable, match=r"topic gone\.info, partition 0: .* are gone, with the topic"
+        ) as caught,
+    ):
+        made.run(spark, rig.bounds(), [output], ["gone", "stays"])
+    assert "\n" not in str(caught.value)
+    again = made.run(spark, rig.bounds(allow_loss=True), [output], ["gone", "stays"])
+    assert (again.lost, again.failures) == (held.stop, {})
+    truth = made.truth(["stays.info"])
+    assert test_job.table(tmp_path / "rows.db") == truth
+    made.transport.cleanup()
+
+
+def test_a_broker_that_restarts_while_it_is_read(
+    spark: SparkSession, tmp_path: Path, make_kafka_cluster: Any
+) -> None:
+    cluster = make_kafka_cluster()
+    made = rig.Rig(tmp_path, test_job.FEW[:1], url=cluster.url)
+    made.driver.admin().create_topic("read.info", 2)
+    made.publish(traffic.records(traffic.notifications(50, seed=4), "read.info"))
+    truth = made.truth(["read.info"])
+    restarted: list[threading.Thread] = []
+
+    def revive() -> None:
+        cluster.kill_node(1)
+        cluster.start_node(1)
+
+    def restart() -> None:
+        # The read begins with a broker that does not answer, and goes on with its successor.
+        cluster.kill_node(1, signal.SIGSTOP)
+        restarted.append(threading.Timer(2, revive))
+        restarted[0].start()
+
+    output = f"jdbc:sqlite:{tmp_path}/rows.db"
+    said = []
+    with at("batch 1: planned", restart):
+        while not made.ledger.last():
+            try:
+                made.run(spark, rig.bounds(), [output], ["read"])
+            except TransportUnavailable as error:
+                # It may take longer than anybody waits: then the next run does it, and a line says so.
+                said.append(str(error))
+    restarted[0].join()
+    assert test_job.table(tmp_path / "rows.db") == truth
+    assert all("\n" not in text for text in said)
+    made.transport.cleanup()
+
+
+def test_submitted_to_a_cluster(tmp_path: Path, kafka_cluster: Any) -> None:
+    made = rig.Rig(tmp_path, test_job.FEW[:1], url=kafka_cluster.url)
+    made.driver.admin().create_topic("submitted.info", 2)
+    made.publish(traffic.records(traffic.notifications(100, seed=6), "submitted.info"))
+    (tmp_path / "m.yaml").write_text(
+        "metrics:\n  - {name: count, kind: count, unit: n, group_by: [event_type], window: 1h}\n"
+    )
+    test_kills.configure(made, [f"parquet:{tmp_path}/out"])
+    environment = standalone.environment()
+    needed = [sys.executable, "-m", "spark_sinks.submit"]
+    needs = subprocess.run(needed, capture_output=True, text=True, check=True, timeout=600, env=environment)
+    with standalone.cluster(tmp_path) as master:
+        program = [str(standalone.HOME / "bin" / "spark-submit"), "--master", master, *needs.stdout.split()]
+        job = ["--config-file", f"{tmp_path}/nk.conf", "--topic", "submitted"]
+        done = subprocess.run(
+            [*program, *job],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+            env=environment | {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        # It was done there, and not in a local master.
+        assert list((tmp_path / "work").glob("app-*/0/stderr"))
+    assert made.parquet("out") == made.truth(["submitted.info"])
     made.transport.cleanup()
 
 

@@ -1,13 +1,16 @@
 """Processes that are killed at every step, or asked to end: what comes of it is the truth."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import recount
@@ -34,6 +37,18 @@ MOMENTS = [
 LATER = ("batch 2: in parquet:{}/out", "in one sink, and not in the other")
 
 
+def configure(made: rig.Rig, outputs: Sequence[str], **options: object) -> None:
+    """Write the file that a process finds all of this by."""
+    directory = made.directory
+    lines = {"metrics_file": directory / "m.yaml", "checkpoint_dir": directory / "checkpoint", **options}
+    lines |= {"master": "local[2]", "clock_behind": rig.CLOCK.behind, "clock_ahead": rig.CLOCK.ahead}
+    (directory / "nk.conf").write_text(
+        f"[DEFAULT]\ntransport_url = {made.url}\n[spark_sinks]\n"
+        + "".join(f"{name} = {value}\n" for name, value in lines.items())
+        + "".join(f"output = {output}\n" for output in outputs)
+    )
+
+
 def run(made: rig.Rig, moment: str, env: dict[str, str]) -> int:
     directory = made.directory
     command = [sys.executable, str(Path(__file__).with_name("aggregate_child.py")), moment]
@@ -50,12 +65,7 @@ def test_killed_at_every_step(jvm: Callable[[], dict[str, str]], tmp_path: Path)
     (tmp_path / "m.yaml").write_text(METRICS)
     made = rig.Rig(tmp_path, metrics_file.read(str(tmp_path / "m.yaml")))
     outputs = [f"parquet:{tmp_path}/out", f"jdbc:sqlite:{tmp_path}/rows.db"]
-    (tmp_path / "nk.conf").write_text(
-        f"[DEFAULT]\ntransport_url = {made.url}\n[spark_sinks]\nmaster = local[2]\n"
-        f"metrics_file = {tmp_path}/m.yaml\ncheckpoint_dir = {tmp_path}/checkpoint\n"
-        f"clock_behind = {rig.CLOCK.behind}\nclock_ahead = {rig.CLOCK.ahead}\n"
-        + "".join(f"output = {output}\n" for output in outputs)
-    )
+    configure(made, outputs)
     sent = traffic.records(traffic.notifications(200))
     made.publish(sent[:120])
     plans = set()
@@ -90,8 +100,12 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
     program = test_command.command(
         made, "aggregate", *arguments, "--checkpoint-dir", str(tmp_path / "checkpoint")
     )
-    with (tmp_path / "said").open("w") as said:
-        running = subprocess.Popen(program, stderr=said, cwd=tmp_path, env=jvm())
+    terminal, its = os.openpty()
+    running = subprocess.Popen(program, stderr=its, cwd=tmp_path, env=jvm() | {"TERM": "xterm"})
+    os.close(its)
+    seen = bytearray()
+    reader = threading.Thread(target=read, args=(terminal, seen))
+    reader.start()
     try:
         for count in (30, 50):
             made.publish(traffic.records(traffic.notifications(count, seed=count)))
@@ -101,12 +115,25 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
     finally:
         running.kill()
         running.wait()
+        reader.join()
+        os.close(terminal)
     assert total(database) == 80
+    # A bar while it works, drawn over by the sums.
+    assert re.search(rb"\r\x1b\[K[^\r\n]* 0 of 3\d records, batch 1, \d+ of \d+ tasks", seen)
+    assert re.search(rb"\r\x1b\[Knotifier-kafka: t\.info\[0\]: offsets 0 to \d+\r\n", seen)
+    assert re.search(rb" read in 1 batches: 30 counted, \d malformed, 0 duplicate; ", seen)
     assert sorted(path.name for path in (tmp_path / "checkpoint/plans").iterdir()) == sorted(
         path.name for path in (tmp_path / "checkpoint/counted").iterdir()
     )
     shown = test_command.run(made, "metrics", "show", f"jdbc:sqlite:{database}", "-f", "json")
     assert sum(row["value"] for row in json.loads(shown.stdout)) == 80
+
+
+def read(terminal: int, seen: bytearray) -> None:
+    # Linux reports an error when the last program has closed its side.
+    with contextlib.suppress(OSError):
+        while some := os.read(terminal, 65536):
+            seen.extend(some)
 
 
 def total(database: Path) -> float:

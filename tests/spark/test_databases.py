@@ -115,6 +115,12 @@ def test_urls_that_name_no_database(place: str) -> None:
         sink.load(f"jdbc:{place}", rig.conf())
 
 
+def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pg8000.dbapi", None)
+    with pytest.raises(DriverLoadFailure, match=r"pip install 'notifier-kafka\[postgresql\]'"):
+        sink.load("jdbc:postgresql://u@h/d", rig.conf()).last("me")
+
+
 def test_names_of_outputs_hide_passwords() -> None:
     assert sink.masked("jdbc:postgresql://u:p@h/d?password=q&a=b") == (
         "jdbc:postgresql://u:***@h/d?password=***&a=b"

@@ -1,9 +1,11 @@
 """A browser for the page: Debian's Chromium, which is installed here if it is not there."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,22 +19,23 @@ INSTALL = "apt-get install -y --no-install-recommends chromium"
 
 
 def _chromium() -> str:
+    # One test process after the other: two of Debian's installers at once are refused.
+    with Path(tempfile.gettempdir(), "notifier-kafka-tests-chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not shutil.which("chromium") and os.geteuid() == 0 and shutil.which("apt-get"):
+            for command in ("apt-get update", INSTALL):
+                _do(command)
     found = shutil.which("chromium")
-    if not found and os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in ("apt-get update", INSTALL):
-            done = subprocess.run(
-                command.split(),
-                env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                pytest.fail(f"{command}: {done.stderr or done.stdout}", pytrace=False)
-        found = shutil.which("chromium")
     if not found:
         pytest.fail(f"the page is tested in Chromium, which is not here: {INSTALL}", pytrace=False)
     return found
+
+
+def _do(command: str) -> None:
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.fail(f"{command}: {done.stderr or done.stdout}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

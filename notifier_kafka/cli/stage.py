@@ -65,7 +65,7 @@ class Stage:
     def open(self) -> Iterator[None]:
         """Listen; leave no topic behind."""
         with contextlib.ExitStack() as stack:
-            stack.callback(self._delete_topics)
+            stack.callback(delete_topics, self._transport, self.name)
             for each in self._listeners:
                 stack.enter_context(each)
             yield
@@ -131,10 +131,12 @@ class Stage:
             bar.show(done)
         bar.end(f"{done:,}")
 
-    def _delete_topics(self) -> None:
-        admin, host = self._transport.driver.admin(), self._transport.driver.virtual_host
-        names = [topics.bus_topic(self.name, priority, host) for priority in PRIORITIES]
-        returns = [topics.requeue_topic(self.name, name) for name in names]
-        for name in (*names, *returns, topics.dead_letter_topic(self.name)):
-            with contextlib.suppress(TopicNotFound):
-                admin.delete_topic(name)
+
+def delete_topics(transport: NotificationTransport, name: str) -> None:
+    """Delete every topic on the bus that comes of one name."""
+    admin, host = transport.driver.admin(), transport.driver.virtual_host
+    names = [topics.bus_topic(name, priority, host) for priority in PRIORITIES]
+    returns = [topics.requeue_topic(name, each) for each in names]
+    for each in (*names, *returns, topics.dead_letter_topic(name)):
+        with contextlib.suppress(TopicNotFound):
+            admin.delete_topic(each)

@@ -424,6 +424,22 @@ def test_the_demonstration_ends_when_its_job_does(cli: Cli) -> None:
     assert not pathlib.Path(page).exists()
 
 
+def test_the_benchmark_measures_each_way_and_leaves_no_topic_behind(cli: Cli) -> None:
+    cli.run("send", "1")
+    code, out, err = cli.run("bench", "--count", "300", "--size", "1000", "--json")
+    assert code == 0, err
+    assert [(row["step"], row["notifications"]) for row in json.loads(out)] == [
+        ("publish one by one", 300),
+        ("publish many", 300),
+        ("publish and wait", 300),
+        ("listen one by one", 901),
+        ("listen in batches", 901),
+    ]
+    assert all(row["per_second"] > 0 and row["cpu_us_each"] > 0 for row in json.loads(out))
+    assert [row["call_p50_ms"] is None for row in json.loads(out)] == [False, True, False, True, True]
+    assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

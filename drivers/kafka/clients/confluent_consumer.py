@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: consuming."""
 
+import contextlib
 import functools
 import time
 from collections.abc import Sequence
@@ -9,12 +10,14 @@ import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Record
-from notifier_kafka.errors import CommitRefused
+from notifier_kafka.errors import CommitRefused, MessagingException
 
 from .. import properties
 from . import client
 from .confluent_link import Link, at_positions, attempt, listed, made, translate
 
+LEAVING = 2.0  # seconds at most for the steps before the library's own
+LOOK = 0.005
 QUIET = 12.0  # seconds; librdkafka tries to connect every ten, and tells when that was in vain
 AWAITED = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -75,8 +78,25 @@ class Consumer:
         self._consumer.resume([TopicPartition(*partition) for partition in self.owned])
 
     def close(self) -> None:
+        """Leave the group, one step after the other.
+
+        Closed before its first join is answered, librdkafka leaves a member behind for which the
+        group waits; closed before a rebalance is served, it may wait for ever (its issue 4884).
+        """
         self.owned.clear()
-        self._consumer.close()
+        self._place = None
+        consumer = self._consumer
+        deadline = time.monotonic() + LEAVING
+        while not consumer.memberid() and not self._link.down and time.monotonic() < deadline:
+            time.sleep(LOOK)
+        consumer.unsubscribe()
+        gone = False
+        while not gone and time.monotonic() < deadline:
+            with contextlib.suppress(MessagingException):
+                attempt("leave", lambda: consumer.poll(LOOK))
+            # With the protocol of KIP-848 the id is a member's own and stays.
+            gone = not (consumer.assignment() if self._incremental else consumer.memberid())
+        consumer.close()
 
     def _gain(self, consumer: Any, gained: list[TopicPartition]) -> None:
         partitions = [Partition(at.topic, at.partition) for at in gained]

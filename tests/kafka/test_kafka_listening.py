@@ -2,13 +2,15 @@
 
 import time
 import uuid
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 from kafka_rig import Connect, gather, publish, until
 
 from notifier_kafka.driver import Partition, Record
 from notifier_kafka.errors import CommitRefused, ConfigurationError
+from notifier_kafka_drivers.kafka.subscription import KafkaSubscription
 
 
 def numbered(topic: str, count: int, first: int = 0) -> list[Record]:
@@ -93,6 +95,36 @@ def test_members_that_are_polled_in_turn_settle(connect: Connect, topic: str) ->
     publish(driver, *numbered(later, 20, first=20))
     until(lambda: all_of(40), "what is in the new topic", 30.0)
     assert seen == set(range(40))
+
+
+def test_who_waits_for_a_topic_that_is_not_there_has_the_others_join_once(
+    connect: Connect, topic: str, client: str
+) -> None:
+    driver = connect(session_timeout=6.0)  # with a heartbeat every two seconds
+    driver.admin().create_topic(topic, 1)
+    first = cast(KafkaSubscription, driver.subscribe([topic], topic, "earliest"))
+    place, joins = first._place, []
+
+    def counted(partitions: Sequence[Partition]) -> dict[Partition, int]:
+        joins.append(partitions)
+        return cast(dict[Partition, int], place(partitions))
+
+    first._place = counted
+    until(lambda: [first.poll(1, 0.1), joins][-1], "the first to have joined")
+    waits = driver.subscribe([f"{topic}.later"], topic, "earliest")
+
+    def both() -> bool:
+        first.poll(1, 0.1)
+        waits.poll(1, 0.1)
+        held = sorted(map(len, driver.admin().describe_group(topic).members.values()))
+        # With confluent-kafka it is no member while it has nothing to read.
+        return held == ([0, 1] if client == "kafka-python" else [1])
+
+    until(both, "both to have joined")
+    deadline = time.monotonic() + 5.0
+    while time.monotonic() < deadline:
+        both()
+    assert len(joins) == (2 if client == "kafka-python" else 1)
 
 
 def test_who_leaves_while_it_joins_keeps_nobody_waiting(connect: Connect, topic: str) -> None:

@@ -6,8 +6,9 @@ again: two members that are polled in turn, or one that a keeper polls once a se
 settle. A join for the sake of new partitions answers its own reason, after which the
 library sees nothing left to finish. And in a group whose members subscribe to different
 topics, the leader forgets those of the others while it joins, takes their return for a
-change, and has everybody join again. Who closes while it joins says no good-bye, and the
-group waits for it until its session is over.
+change, and has everybody join again; it does so too once it has asked for a topic of
+theirs that is not there. Who closes while it joins says no good-bye, and the group waits
+for it until its session is over.
 
 All is mended from outside, on the library's private parts. The tests of members that are
 polled in turn, that leave while they join, and of a rebalance while an endpoint works,
@@ -35,6 +36,8 @@ class Joins:
         coordinator._do_join_and_sync_async = self._joined  # noqa: SLF001
         # What no member wants any more is watched on; that costs a join when it changes.
         coordinator._subscription.reset_group_subscription = lambda: None  # noqa: SLF001
+        self._snapshot = coordinator._build_metadata_snapshot  # noqa: SLF001
+        coordinator._build_metadata_snapshot = self._seen  # noqa: SLF001
         self._ended: tuple[Any, Any] | None = None
 
     def before_poll(self, timeout_ms: int) -> int:
@@ -49,6 +52,10 @@ class Joins:
         """Have the close say good-bye for a member that is still joining."""
         with contextlib.suppress(RuntimeError):  # its event loop has ended
             self._coordinator._net.run(self._leave, timeout_ms)  # noqa: SLF001
+
+    def _seen(self, *arguments: Any) -> dict[str, set[int]]:
+        """A topic that is not there changes when it appears, and not when it is asked for."""
+        return {topic: parts for topic, parts in self._snapshot(*arguments).items() if parts}
 
     async def _leave(self, timeout_ms: int) -> None:
         coordinator = self._coordinator

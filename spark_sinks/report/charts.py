@@ -20,7 +20,7 @@ def every(report: Report) -> dict[str, tuple[figures.Figure, str]]:
     }
     if counts.errors:
         made["errors"] = (figures.error_share(counts), _errors(counts))
-    if counts.width <= 3600:
+    if counts.hours is not None:
         made["heat"] = (figures.heat(counts), _heat(counts))
     if report.durations:
         made["durations"] = (figures.durations(report.durations), _durations(report.durations))
@@ -31,22 +31,20 @@ def every(report: Report) -> dict[str, tuple[figures.Figure, str]]:
 
 
 def _volume(counts: Counts) -> str:
-    width = counts.bins()
     own, rest = figures.top_types(counts)
-    columns = [counts.volume([name], width) for name in own] + ([counts.volume(rest, width)] if rest else [])
-    starts = range(counts.first // width * width, counts.end, width)
+    columns = [counts.volume(names) for names in ([[name] for name in own] + ([rest] if rest else []))]
     rows = [
         [
             markup.moment(start),
             *(f"{column[start]:,}" for column in columns),
             f"{sum(c[start] for c in columns):,}",
         ]
-        for start in starts
+        for start in counts.starts
     ]
     heads = ["From (UTC)", *own, *([figures.OTHER] if rest else []), "all"]
-    most = max(starts, key=lambda start: sum(column[start] for column in columns))
+    most = max(counts.starts, key=lambda start: sum(column[start] for column in columns))
     said = (
-        f"{counts.total:,} notifications, by {markup.width(width)}. The most were "
+        f"{counts.total:,} notifications, by {markup.width(counts.bin)}. The most were "
         f"{sum(column[most] for column in columns):,} from {markup.moment(most)} on; "
         f"{markup.name(own[0])} was the most frequent type. A click on a name hides it."
     )
@@ -70,7 +68,8 @@ def _heat(counts: Counts) -> str:
         f"Notifications of {_of(names, counts.types)} event types by the hour of the day in UTC. Darker is "
         "more, on a logarithmic scale."
     )
-    rows = [[markup.name(name), *(f"{count:,}" for count in counts.by_hour(name))] for name in names]
+    found = figures.by_hour(counts, names)
+    rows = [[markup.name(n), *(f"{each:,}" for each in day)] for n, day in zip(names, found, strict=True)]
     heads = ("Event type", *(f"{hour:02}" for hour in range(24)))
     return markup.chart("heat", "Event types by hour", said, markup.table("Notifications", heads, rows))
 

@@ -1,6 +1,7 @@
 """The figures of the page that are sums: how many notifications, of what, from whom and when.
 
 All of them are sums over the rows of one metric, so that whatever the page shows adds up.
+There may be millions of rows, so Arrow adds up.
 """
 
 from collections import Counter
@@ -8,18 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.metrics import ERROR_PRIORITIES
 
 METRIC = "notifications.count"
-GROUP = {"event_type", "publisher", "priority"}
+GROUP = ("event_type", "publisher", "priority")
 HOUR = 3_600
 BINS = 120
 """Bars of a chart at most."""
 
 _WIDTHS = (60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 86_400)
-
-Row = Mapping[str, Any]
 
 
 @dataclass
@@ -37,15 +39,27 @@ class Share:
 
 @dataclass
 class Counts:
-    """Notifications by event type, publisher and time; times are seconds of the epoch."""
+    """Notifications by event type, publisher and time; times are seconds of the epoch.
+
+    ``width`` is that of the windows they were counted in, ``bin`` that of a chart's bars.
+    ``hours`` are by the hour of the day, None where windows are wider.
+    """
 
     width: int
-    total: int = 0
-    errors: int = 0
+    bin: int
+    by_window: Counter[int]
     types: dict[str, Share] = field(default_factory=dict)
     publishers: dict[str, Share] = field(default_factory=dict)
-    by_window: Counter[int] = field(default_factory=Counter)
-    by_type: dict[str, Counter[int]] = field(default_factory=dict)
+    bins: dict[str, Counter[int]] = field(default_factory=dict)
+    hours: dict[str, Counter[int]] | None = None
+
+    @property
+    def total(self) -> int:
+        return self.by_window.total()
+
+    @property
+    def errors(self) -> int:
+        return sum(share.errors for share in self.types.values())
 
     @property
     def first(self) -> int:
@@ -70,27 +84,14 @@ class Counts:
         """The busiest first."""
         return ranked(self.publishers)
 
-    def bins(self) -> int:
-        """Say how wide the bars of a chart are, that there be not too many."""
-        span = self.end - self.first
-        wide = [w for w in _WIDTHS if w % self.width == 0 and span <= w * BINS]
-        day = max(self.width, _WIDTHS[-1])
-        return max(self.width, wide[0]) if wide else day * -(-span // (day * BINS))
+    @property
+    def starts(self) -> range:
+        """When the bars of a chart begin."""
+        return range(self.first // self.bin * self.bin, self.end, self.bin)
 
-    def volume(self, wanted: Iterable[str], width: int) -> Counter[int]:
-        """Add up some event types by windows of a width."""
-        found: Counter[int] = Counter()
-        for name in wanted:
-            for start, count in self.by_type[name].items():
-                found[start // width * width] += count
-        return found
-
-    def by_hour(self, name: str) -> list[int]:
-        """Add up an event type by the hour of the day, in UTC."""
-        found = self.volume([name], HOUR)
-        return [
-            sum(count for start, count in found.items() if start // HOUR % 24 == hour) for hour in range(24)
-        ]
+    def volume(self, wanted: Iterable[str]) -> Counter[int]:
+        """Add up some event types by the bars of a chart."""
+        return sum((self.bins[name] for name in wanted), Counter())
 
 
 def ranked(shares: Mapping[str, Share]) -> list[str]:
@@ -98,53 +99,95 @@ def ranked(shares: Mapping[str, Share]) -> list[str]:
     return sorted(shares, key=lambda name: (-shares[name].count, name))
 
 
-def of_rows(rows: Sequence[Row]) -> Counts:
+def of_rows(found: pa.Table) -> Counts:
     """Add up the rows of the narrowest windows. Raises ``ConfigurationError`` when there are none."""
-    mine = [row for row in rows if row["metric"] == METRIC]
-    if not mine:
+    mine = found.filter(pc.equal(found["metric"], METRIC))
+    if not len(mine):
         raise ConfigurationError(
             f"it has no rows of the metric {METRIC}, which the page is made of; declare it as the default "
             "set does, or nothing was counted yet"
         )
-    if any(dict(row["group"]).keys() != GROUP for row in mine):
-        raise ConfigurationError(f"its metric {METRIC} is not grouped by {', '.join(sorted(GROUP))}")
+    mine = _spread(mine)
     width = _narrowest(mine)
-    found = Counts(width)
-    for row in mine:
-        if _width(row) == width:
-            _add(found, row)
-    return found
+    mine = mine.filter(pc.equal(mine["width"], width))
+    by_window: Counter[int] = Counter()
+    for start, count in _sums(mine, ["start"]):
+        by_window[start] = count
+    made = Counts(width, _bin(min(by_window), max(by_window) + width, width), by_window)
+    _share_out(made, mine)
+    made.bins = _by_type(mine, _floor(mine["start"], made.bin))
+    if width <= HOUR:
+        hour = pc.divide(_floor(mine["start"], HOUR), HOUR)
+        made.hours = _by_type(mine, pc.subtract(hour, _floor(hour, 24)))
+    return made
 
 
-def _narrowest(mine: Sequence[Row]) -> int:
+def windows(found: pa.Table) -> pa.Table:
+    """Add ``start`` and ``width``, in seconds."""
+    seconds = [
+        pc.divide(pc.cast(found[name], pa.int64()), 1_000_000) for name in ("window_start", "window_end")
+    ]
+    found = found.append_column("start", seconds[0])
+    return found.append_column("width", pc.subtract(seconds[1], seconds[0]))
+
+
+def _spread(mine: pa.Table) -> pa.Table:
+    """Make columns of the members of the group."""
+    group = mine["group"].combine_chunks()
+    if len(group.keys) != len(GROUP) * len(mine) or set(pc.unique(group.keys).to_pylist()) != set(GROUP):
+        raise ConfigurationError(f"its metric {METRIC} is not grouped by {', '.join(GROUP)}")
+    made = windows(mine.select(["window_start", "window_end"])).select(["start", "width"])
+    for name in GROUP:
+        made = made.append_column(name, pc.fill_null(pc.map_lookup(group, name, "first"), "-"))
+    wrong = pc.is_in(made["priority"], pa.array(ERROR_PRIORITIES))
+    count = pc.cast(mine["value"], pa.int64())
+    return made.append_column("count", count).append_column("errors", pc.if_else(wrong, count, 0))
+
+
+def _narrowest(mine: pa.Table) -> int:
     # Windows that overlap would count everything several times.
-    sliding = {_width(row) for row in mine if start_of(row) % _width(row)}
-    widths = {_width(row) for row in mine} - sliding
+    off = pc.not_equal(_floor(mine["start"], mine["width"]), mine["start"])
+    sliding = set(pc.unique(mine["width"].filter(off)).to_pylist())
+    widths = set(pc.unique(mine["width"]).to_pylist()) - sliding
     if not widths:
         raise ConfigurationError(f"its metric {METRIC} has sliding windows only; add a roll-up")
-    return min(widths)
+    return int(min(widths))
 
 
-def _add(found: Counts, row: Row) -> None:
-    group = {name: value or "-" for name, value in row["group"]}
-    count, start = round(row["value"]), start_of(row)
-    name, publisher = group["event_type"], group["publisher"]
-    errors = count if group["priority"] in ERROR_PRIORITIES else 0
-    found.total += count
-    found.errors += errors
-    found.by_window[start] += count
-    found.by_type.setdefault(name, Counter())[start] += count
-    for shares, mine, other in ((found.types, name, publisher), (found.publishers, publisher, name)):
-        share = shares.setdefault(mine, Share())
-        share.count += count
-        share.errors += errors
-        share.others.add(other)
+def _floor(seconds: pa.ChunkedArray, width: pa.ChunkedArray | int) -> pa.ChunkedArray:
+    # There is no event before 1970: a division of whole numbers rounds down.
+    return pc.multiply(pc.divide(seconds, width), width)
 
 
-def start_of(row: Row) -> int:
-    """Return when the window of a row begins."""
-    return int(row["window_start"].timestamp())
+def _bin(first: int, end: int, width: int) -> int:
+    """Say how wide the bars of a chart are, that there be not too many."""
+    fit = [each for each in _WIDTHS if each % width == 0 and end - first <= each * BINS]
+    widest = max(width, _WIDTHS[-1])
+    return fit[0] if fit else widest * -(-(end - first) // (widest * BINS))
 
 
-def _width(row: Row) -> int:
-    return int((row["window_end"] - row["window_start"]).total_seconds())
+def _sums(
+    mine: pa.Table, keys: Sequence[str], measures: Sequence[str] = ("count",)
+) -> Iterable[tuple[Any, ...]]:
+    made = mine.group_by(list(keys)).aggregate([(name, "sum") for name in measures])
+    columns = [*keys, *(f"{name}_sum" for name in measures)]
+    return zip(*(made[name].to_pylist() for name in columns), strict=True)
+
+
+def _share_out(made: Counts, mine: pa.Table) -> None:
+    found = _sums(mine, ("event_type", "publisher"), ("count", "errors"))
+    for name, publisher, count, errors in found:
+        for shares, own, other in ((made.types, name, publisher), (made.publishers, publisher, name)):
+            share = shares.setdefault(own, Share())
+            share.count += count
+            share.errors += errors
+            share.others.add(other)
+
+
+def _by_type(mine: pa.Table, places: pa.ChunkedArray) -> dict[str, Counter[int]]:
+    """Add up by event type and place."""
+    found: dict[str, Counter[int]] = {}
+    placed = mine.select(["event_type", "count"]).append_column("place", places)
+    for name, place, count in _sums(placed, ("event_type", "place")):
+        found.setdefault(name, Counter())[place] = count
+    return found

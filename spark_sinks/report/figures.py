@@ -44,24 +44,22 @@ def top_types(counts: Counts) -> tuple[list[str], list[str]]:
 
 def volume(counts: Counts) -> Figure:
     """Draw how many notifications there were over time, stacked by event type."""
-    width = counts.bins()
     own, rest = top_types(counts)
     groups = [([name], label(name), colour) for name, colour in zip(own, COLOURS, strict=False)]
     if rest:
         groups.append((rest, f"{OTHER} ({len(rest)})", GREY))
-    starts = range(counts.first // width * width, counts.end, width)
     traces = []
     for names, shown, colour in groups:
-        found = counts.volume(names, width)
+        found = counts.volume(names)
         traces.append(
             {
                 "type": "bar",
                 "name": shown,
-                "x": [_moment(start) for start in starts],
-                "y": [found[start] for start in starts],
+                "x": [_moment(start) for start in counts.starts],
+                "y": [found[start] for start in counts.starts],
                 # A bar stands on its window, not in the middle of it.
                 "offset": 0,
-                "width": width * 1000,
+                "width": counts.bin * 1000,
                 "marker": {"color": colour, "line": {"width": 0}},
                 "hovertemplate": "%{x|%d %b %H:%M}<br>%{fullData.name}: %{y:,}<extra></extra>",
             }
@@ -94,7 +92,7 @@ def publishers(counts: Counts) -> Figure:
 def heat(counts: Counts) -> Figure:
     """Draw event types by the hour of the day, darker where there were more."""
     names = counts.ranked_types[:MOST_ROWS]
-    found = [counts.by_hour(name) for name in names]
+    found = by_hour(counts, names)
     trace = {
         "type": "heatmap",
         "x": list(range(24)),
@@ -118,6 +116,12 @@ def heat(counts: Counts) -> Figure:
         "fixedrange": True,
     }
     return _figure([trace], {"height": 70 + _ROW * len(names), "xaxis": axis, "yaxis": _named(names)})
+
+
+def by_hour(counts: Counts, names: Sequence[str]) -> list[list[int]]:
+    """Return for each event type how many there were in each hour of the day."""
+    hours = counts.hours or {}
+    return [[hours[name][hour] for hour in range(24)] for name in names]
 
 
 def durations(found: Durations) -> Figure:

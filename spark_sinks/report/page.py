@@ -26,7 +26,7 @@ class _Chart(NamedTuple):
 
 
 def make(report: Report) -> str:
-    """Return the page. Raises nothing: a report that could be made can be shown."""
+    """Return the page."""
     drawn = {key: _Chart(*made) for key, made in charts.every(report).items()}
     plotly, script = _inline(offline.get_plotlyjs()), _inline(_file("page.js"))
     style = _file("page.css")

@@ -209,6 +209,7 @@ def test_on_paper_the_charts_have_the_width_of_paper(desk: Opened) -> None:
 def test_names_are_text_whatever_they_look_like(browser: Browser, tmp_path: Path) -> None:
     told = [Told(60 * place, name, f"host {name}") for place, name in enumerate(HOSTILE)]
     own = [output.row("mine", "<i>", 0, 3600, {"project": name}, 1.0) for name in HOSTILE]
+    own += [output.row("mine", "<i>", 3600, 3600, {"project": "x"}, float(value)) for value in ("nan", "inf")]
     long = [
         output.row("notifications.duration", "s", 0, 86_400, {"event_type": name, "percentile": "50"}, 1.0)
         for name in HOSTILE

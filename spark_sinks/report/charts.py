@@ -83,8 +83,8 @@ def _durations(found: Durations) -> str:
     listed = ", ".join(f"p{p:g}" for p in every)
     begin, end = found.window
     said = (
-        f"From start to end, {listed} of each operation, off by at most 1 %, within "
-        f"{markup.width(end - begin)} from {markup.moment(begin)} on."
+        f"Seconds from start to end on a logarithmic scale: {listed} of each operation, off by at most 1 %, "
+        f"within {markup.width(end - begin)} from {markup.moment(begin)} on."
     )
     heads = ("Operation", *(f"p{p:g}" for p in every))
     return markup.chart("durations", "How long operations took", said, markup.table("Durations", heads, rows))

@@ -21,6 +21,7 @@ LINES = 8
 LONG = 34
 """Characters of a name beside a chart; the tables have all of it."""
 
+FEW = 5
 OTHER = "other"
 # Told apart by people who see no red or no green as well (Okabe and Ito), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7b6ca8", "#b8a800")
@@ -64,7 +65,11 @@ def volume(counts: Counts) -> Figure:
                 "hovertemplate": "%{x|%d %b %H:%M}<br>%{fullData.name}: %{y:,}<extra></extra>",
             }
         )
-    layout = {"barmode": "stack", "height": 400, "xaxis": _time(), "yaxis": _numbers(), "bargap": 0}
+    axis = _numbers()
+    if max(counts.volume(counts.types).values()) <= FEW:
+        # There is no half of a notification.
+        axis["dtick"] = 1
+    layout = {"barmode": "stack", "height": 400, "xaxis": _time(), "yaxis": axis, "bargap": 0}
     return _figure(traces, layout, legend=True)
 
 
@@ -151,7 +156,7 @@ def durations(found: Durations) -> Figure:
         }
         for place, percentile in enumerate(every)
     ]
-    seconds = {"type": "log", "nticks": 8, "ticksuffix": " s", "fixedrange": True, "tickformat": "~g"}
+    seconds = {"type": "log", "nticks": 8, "fixedrange": True, "tickformat": "~g"}
     layout = {"height": 130 + _ROW * len(names), "xaxis": seconds, "yaxis": _named(names)}
     return _figure([between, *dots], layout, legend=True)
 
@@ -215,7 +220,13 @@ def _time() -> Figure:
 
 
 def _numbers() -> Figure:
-    return {"rangemode": "tozero", "fixedrange": True, "tickformat": ",~s", "nticks": 6, "automargin": True}
+    return {
+        "rangemode": "tozero",
+        "fixedrange": True,
+        "separatethousands": True,
+        "nticks": 6,
+        "automargin": True,
+    }
 
 
 def _moment(seconds: float) -> str:

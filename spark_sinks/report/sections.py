@@ -57,7 +57,7 @@ def warnings(report: Report) -> Iterator[str]:
     elif origin.counted != total:
         yield (
             f"The job has counted {origin.counted:,} notifications and the output holds {total:,}: it is "
-            "behind the job, or of another. Aggregate again, or name the job's --checkpoint-dir."
+            "behind the job, or of another. Aggregate again, or name the job's <code>--checkpoint-dir</code>."
         )
 
 

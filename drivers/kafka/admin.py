@@ -21,6 +21,7 @@ from .errors import AccessDenied
 from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
 
 BROKERS_CHOICE = -1
+REPLICAS = "replication.factor"  # no setting of Kafka's topics; Java's tools spell it so where it is one
 USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being told
 
 
@@ -44,8 +45,9 @@ class KafkaAdmin:
         count = options.topic_partitions if partitions is None else partitions
         if count == 0:
             raise ConfigurationError(f"topic {name}: 0 partitions: a topic has at least one")
+        replicas = _number(wanted.pop(REPLICAS, options.topic_replication))
         try:
-            self._connected().create(name, count, options.topic_replication, wanted)
+            self._connected().create(name, count, replicas, wanted)
         except AccessDenied:
             raise
         except TransportUnavailable as error:
@@ -150,6 +152,13 @@ class KafkaAdmin:
         if complaint:
             raise TopicNotFound(complaint)
         return self._connected()
+
+
+def _number(replicas: str | int) -> int:
+    try:
+        return int(replicas)
+    except ValueError:
+        raise ConfigurationError(f"{REPLICAS} = {replicas!r}: it is a number") from None
 
 
 def _placement(one: client.Replicas) -> str:

@@ -41,8 +41,11 @@ def rows(run: Run, *argv: str) -> Any:
 
 
 def test_a_topic_is_made_shown_purged_and_deleted(run: Run, connect: Connect, topic: str) -> None:
-    shape = ("--partitions", "2", "--set", "retention.ms=86400000", "--set", "cleanup.policy=compact,delete")
-    assert rows(run, "topics", "create", topic, *shape) == [{"name": topic, "partitions": 2, "records": 0}]
+    settings = ("retention.ms=86400000", "cleanup.policy=compact,delete", "replication.factor=1")
+    shape = [part for setting in settings for part in ("--set", setting)]
+    assert rows(run, "topics", "create", topic, "--partitions", "2", *shape) == [
+        {"name": topic, "partitions": 2, "records": 0}
+    ]
     code, _, err = run("topics", "create", topic)
     assert code == 5
     assert "is there already" in err
@@ -69,6 +72,8 @@ def test_a_topic_is_made_shown_purged_and_deleted(run: Run, connect: Connect, to
     [
         (("--set", "retention.ms=soon"), "retention.ms"),
         (("--set", "no.such.setting=1"), "no.such.setting"),
+        (("--set", "replication.factor=2"), "there are fewer brokers than replicas asked for"),
+        (("--set", "replication.factor=two"), "replication.factor = 'two': it is a number"),
     ],
 )
 def test_settings_that_kafka_refuses(run: Run, topic: str, argv: tuple[str, ...], said: str) -> None:

@@ -23,6 +23,7 @@ from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import ADMIN, CLIENT, Security
 from notifier_kafka_drivers.kafka.process import Process
 
+CLIENTS = ("confluent-kafka", "kafka-python")
 DEADLINE = 60.0
 
 
@@ -112,6 +113,33 @@ def test_another_process_sees_the_broker_and_its_log(kafka_cluster: Cluster) -> 
     assert (row["state"], row["address"]) == ("running", kafka_cluster.bootstrap)
     assert row["pid"] == kafka_cluster.status()[0]["pid"]
     assert "Kafka Server started" in tool("logs")
+
+
+def test_a_secured_broker_is_started_used_and_stopped_by_commands(tmp_path: Path) -> None:
+    where = ["--directory", str(tmp_path / "it")]
+
+    def tool(*arguments: str, exit_code: int = 0) -> str:
+        command = [sys.executable, "-m", "notifier_kafka.cli.main", *arguments]
+        ended = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert ended.returncode == exit_code, (arguments, ended.stdout, ended.stderr)
+        return ended.stdout
+
+    form = ["--nodes", "1", "--tls", "--sasl", "plain", "--acls", "--port", "0"]
+    said = dict(line.split(" = ") for line in tool("broker", "start", *form, *where).splitlines())
+    try:
+        url, ini = said["transport_url"], said["config_file"]
+        for client in CLIENTS:
+            given = ["--config-file", ini, "--transport-url", f"{url}?client={client}"]
+            tool(*given, "send", "--topic", f"by-{client}", "1")
+            given[1] = said["config_file of the user that needs ACLs"]
+            tool(*given, "topics", "create", f"of-{client}", exit_code=3)
+        tool("broker", "stop", *where)
+        assert json.loads(tool("broker", "status", "--json", *where))[0]["state"] == "stopped"
+        assert url in tool("broker", "start", *where)
+        listed = json.loads(tool("--config-file", ini, "--transport-url", url, "topics", "list", "--json"))
+        assert [row["name"] for row in listed] == sorted(f"by-{client}.info" for client in CLIENTS)
+    finally:
+        tool("broker", "stop", *where)
 
 
 def test_a_second_start_leaves_a_running_broker_alone(kafka_cluster: Cluster) -> None:

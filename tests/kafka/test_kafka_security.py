@@ -164,6 +164,12 @@ def test_a_login_in_the_url_counts(secured: Cluster, connect_to: Connect) -> Non
     assert connect_to(url, **options).admin().list_topics() is not None
 
 
+def test_the_other_mechanism(secured: Cluster, connect_to: Connect, topic: str) -> None:
+    options = secured.options() | {"sasl_mechanism": "SCRAM-SHA-256"}
+    assert secured.options()["sasl_mechanism"] == "SCRAM-SHA-512"
+    publish(connect_to(secured.url, **options), Record(topic, b"1"))
+
+
 def test_a_wrong_password(secured: Cluster, connect_to: Connect) -> None:
     options = secured.options() | {"sasl_password": "wr0ng-one"}
     assert complaints(lambda: connect_to(secured.url, **options)) == {

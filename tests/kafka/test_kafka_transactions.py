@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from kafka_rig import Connect, until
+from kafka_rig import Connect, gather, publish, until
 
 from notifier_kafka.driver import Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
@@ -64,6 +64,20 @@ def test_a_span_ends_over_what_was_aborted(connect: Connect, topic: str) -> None
     (span,) = driver.spans([topic])
     assert span.stop > 1
     assert [d.record.value for d in driver.read(span)] == [b"first"]
+
+
+def test_only_who_reads_what_is_uncommitted_sees_an_aborted_one(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 1, {"max.message.bytes": "20000"})
+    refused = driver.transaction()
+    refused.offer(Record(topic, b"aborted"))
+    refused.offer(Record(topic, bytes(range(256)) * 120))
+    with pytest.raises(DeliveryFailed):
+        refused.commit(30)
+    publish(driver, Record(topic, b"after"))
+    for level, seen in (("read_committed", [b"after"]), ("read_uncommitted", [b"aborted", b"after"])):
+        member = connect(isolation_level=level).subscribe([topic], f"{topic}-{level}", "earliest")
+        assert [delivery.record.value for delivery in gather(member, len(seen))] == seen
 
 
 def test_without_brokers_a_commit_ends_in_time(connect_to: Connect) -> None:

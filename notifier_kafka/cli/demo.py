@@ -8,6 +8,7 @@ import importlib.util
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -62,6 +63,10 @@ class Demo(Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         self._check(parsed_args)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                # As Ctrl-C: nothing is left behind, whoever ends it.
+                signal.signal(number, signal.default_int_handler)
         if not self.program.options.verbose:
             # Warnings of malformed records, which are among the sums, would come between the bars.
             logging.getLogger("notifier_kafka.settlement").setLevel(logging.ERROR)

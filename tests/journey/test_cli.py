@@ -414,6 +414,18 @@ def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_demonstration_leaves_nothing_behind_when_it_is_ended(cli: Cli, number: signal.Signals) -> None:
+    left = cli.home / "left"
+    left.mkdir()
+    cli.environment["TMPDIR"] = str(left)
+    process = cli.start("demo", "--no-spark", "--count", "300000", url=None)
+    until(lambda: list(left.glob("notifier-kafka-demo-*/log.db")))
+    process.send_signal(number)
+    assert process.wait(PATIENCE) == 130
+    assert list(left.iterdir()) == []
+
+
 def test_the_demonstration_ends_when_its_job_does(cli: Cli) -> None:
     file = cli.home / "bad.conf"
     file.write_text("[spark_sinks]\nwindow = 1 minute\n")

@@ -77,7 +77,10 @@ class Aggregation:
 
     def _read(self) -> None:
         for line in self._process.stdout or ():
-            found = json.loads(line)
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue  # a Java that does not start complains on stdout
             self.sums.update({name: n for name, n in found.items() if isinstance(n, int)} | {"runs": 1})
 
     def _last_line(self) -> str:

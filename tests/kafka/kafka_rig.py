@@ -23,7 +23,7 @@ def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE)
 
 def _stacks() -> str:
     """Say where each thread is: what hangs once in a hundred runs is known by nothing else."""
-    frames = sys._current_frames().items()  # noqa: SLF001 - its public way
+    frames = sys._current_frames().items()
     return "".join(f"\nthread {ident}:\n{''.join(traceback.format_stack(at)[-6:])}" for ident, at in frames)
 
 

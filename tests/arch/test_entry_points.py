@@ -67,4 +67,4 @@ def test_names_that_users_rely_on_are_declared() -> None:
 
 
 CHANNELS = ("messaging", "messagingv2", "cloudevents", "log", "noop", "test", "routing")
-COMMANDS = ("send", "listen", "topics list", "drivers list", "demo")
+COMMANDS = ("send", "listen", "topics list", "drivers list", "demo", "aggregate", "report", "bench")

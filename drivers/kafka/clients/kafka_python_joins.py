@@ -46,7 +46,12 @@ class Joins:
         if coordinator.rejoining:
             coordinator.rejoin_needed = True
         settled = coordinator.coordinator_id is not None and not coordinator.rejoin_needed
-        return timeout_ms if settled else max(timeout_ms, LEAST_MS)
+        # One that waits for other members goes on by itself.
+        return timeout_ms if settled or self._joining() else max(timeout_ms, LEAST_MS)
+
+    def _joining(self) -> bool:
+        task = self._coordinator._join_task  # noqa: SLF001
+        return task is not None and not task.is_done
 
     def before_close(self, timeout_ms: int) -> None:
         """Have the close say good-bye for a member that is still joining."""
@@ -58,9 +63,8 @@ class Joins:
         return {topic: parts for topic, parts in self._snapshot(*arguments).items() if parts}
 
     async def _leave(self, timeout_ms: int) -> None:
-        coordinator = self._coordinator
+        coordinator, joining = self._coordinator, self._joining()
         task, manager = coordinator._join_task, coordinator._manager  # noqa: SLF001
-        joining = task is not None and not task.is_done
         with contextlib.suppress(kafka_errors.KafkaError):
             if joining and not coordinator._generation.has_member_id():  # noqa: SLF001
                 # The answer, which comes at once, is an id to join with: from then on the group waits.

@@ -12,6 +12,7 @@ import recount
 import rig
 import traffic
 from pyspark.sql import SparkSession
+from stevedore import ExtensionManager
 
 from notifier_kafka.driver import Record
 from notifier_kafka.errors import LogUnusable
@@ -167,6 +168,8 @@ def test_a_sink_of_others_that_fails_and_catches_up(
 ) -> None:
     install(tmp_path / "site")
     monkeypatch.syspath_prepend(tmp_path / "site")
+    # What was installed when the first plugin was loaded: a process of its own would see it.
+    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     place, broken = tmp_path / "guest", tmp_path / "guest.broken"
     place.mkdir()
     broken.touch()

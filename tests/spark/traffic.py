@@ -2,6 +2,7 @@
 
 import datetime
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from notifier_kafka import codec
@@ -47,12 +48,14 @@ def notifications(count: int, seed: int = 1) -> list[Notification]:
     return made
 
 
-def records(sent: list[Notification], topic: str = "t.info", seed: int = 2) -> list[Record]:
+def records(
+    sent: list[Notification], topic: str = "t.info", seed: int = 2, forms: Sequence[codec.Form] = FORMS
+) -> list[Record]:
     """Encode each in one of the forms; some in between are malformed."""
     chance = random.Random(seed)
     made = []
     for notification in sent:
-        value, headers = codec.encode(notification, chance.choice(FORMS))
+        value, headers = codec.encode(notification, chance.choice(forms))
         made.append(Record(topic, value, chance.choice([None, b"k"]), headers))
         if chance.random() < 0.02:
             made.append(Record(topic, chance.choice(MALFORMED)))

@@ -1,8 +1,8 @@
 """What stands on the page: tiles, charts with their words and tables, and where it comes from."""
 
-import datetime
 import platform
 import shlex
+import time
 from collections.abc import Iterator
 from importlib import metadata
 
@@ -99,7 +99,7 @@ def _accounts(origin: Origin) -> str:
 def provenance(report: Report, plotly_js: str) -> str:
     """Say of what, from where, how and with what the page was made."""
     facts: list[tuple[str, str]] = [
-        ("Made", markup.moment(datetime.datetime.now(datetime.UTC).timestamp())),
+        ("Made", f"{markup.moment(int(time.time()))} UTC"),
         ("By", f"<code>{markup.words(shlex.join(report.command))}</code>"),
         ("Of", markup.name(report.source)),
         ("Windows", f"{', '.join(map(markup.width, report.widths))}; {span(report.counts)}"),

@@ -1,12 +1,12 @@
 """The Kafka driver: what both client libraries share is here and in the modules beside."""
 
 import functools
-import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 
+from notifier_kafka import forks
 from notifier_kafka.driver import (
     Delivery,
     Driver,
@@ -28,6 +28,8 @@ from .publisher import TopicGate, abandon
 from .subscription import KafkaSubscription
 from .transaction import KafkaTransaction, Transactors
 
+_FORKED = forks.renewed()
+
 
 class KafkaDriver(Driver):
     """Topics of Apache Kafka brokers."""
@@ -44,7 +46,7 @@ class KafkaDriver(Driver):
         self._lent: weakref.WeakSet[Publisher | Subscription] = weakref.WeakSet()
         self._closed = False
         self._transactors = Transactors(self._transactor)
-        _DRIVERS.add(self)
+        _FORKED.add(self)
 
     # The next three when first asked for: to read options is to read files, and to load a
     # client library is to look for it in others.
@@ -135,7 +137,7 @@ class KafkaDriver(Driver):
         if admin is not None:
             admin.close()
 
-    def forget(self) -> None:
+    def start_afresh(self) -> None:
         """Start anew in a child process: connections and their threads are the parent's."""
         self._lock = threading.RLock()
         if self._connected is not None:
@@ -171,14 +173,3 @@ class KafkaDriver(Driver):
     def _refuse_closed(self) -> None:
         if self._closed:
             raise TransportUnavailable("the Kafka driver is closed: make a new one")
-
-
-_DRIVERS: "weakref.WeakSet[KafkaDriver]" = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    for driver in list(_DRIVERS):
-        driver.forget()
-
-
-os.register_at_fork(after_in_child=_forget_after_fork)

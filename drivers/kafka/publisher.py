@@ -6,14 +6,13 @@ known yet wait here, in order, while a thread sees to it that there is one.
 
 import ctypes
 import logging
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from notifier_kafka import forks
 from notifier_kafka.driver import Limits, OnFailure, OnSettled, Publisher, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
 
@@ -21,6 +20,8 @@ from . import errors, naming
 from .partitioning import Topics
 
 LOG = logging.getLogger(__name__)
+
+_FORKED = forks.renewed()
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
@@ -46,7 +47,7 @@ class TopicGate:
         self._closed = False
         self._publisher: Publisher | None = make(self._report, self._restore)
         self._start_empty()
-        _GATES.add(self)
+        _FORKED.add(self)
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
         topic, value, key, _ = record
@@ -88,7 +89,7 @@ class TopicGate:
         if publisher is not None:
             publisher.close()
 
-    def forget(self) -> None:
+    def start_afresh(self) -> None:
         """Start anew in a child process: what is under way, and its threads, are the parent's."""
         if self._publisher is not None:
             abandon(self._publisher)
@@ -236,14 +237,3 @@ def abandon(thing: object) -> None:
     In a child process its threads are missing, and its destructor would wait for them.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-
-
-_GATES: "weakref.WeakSet[TopicGate]" = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    for gate in list(_GATES):
-        gate.forget()
-
-
-os.register_at_fork(after_in_child=_forget_after_fork)

@@ -18,7 +18,7 @@ ELSEWHERE = {"notifier_kafka_drivers", "spark_sinks", "cliff", "yaml", "pytest"}
 # oslo.messaging's own entry points, called without a configuration, read the global one.
 MAY_USE_CONF = {"notifier_kafka/handlers.py", "notifier_kafka/middleware.py"}
 
-A_DRIVER_SEES = {"driver", "errors", "url", "outbox"}
+A_DRIVER_SEES = {"driver", "errors", "url", "outbox", "forks"}
 # The local cluster is no part of the driver: it starts a broker, as the Spark job starts a JVM,
 # and has commands of its own.
 THE_LOCAL_CLUSTER_SEES = {

@@ -13,7 +13,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Driver, Span
-from notifier_kafka.errors import LogUnusable
 from spark_sinks import (
     aggregate,
     decode,
@@ -45,42 +43,14 @@ from spark_sinks.metrics import Metric
 from spark_sinks.plan import Plan
 from spark_sinks.sinks.sink import Sink
 from spark_sinks.sketches import Sketches
+from spark_sinks.sums import COUNTS, Position, Sums, add, bear, failing
 
 LOG = logging.getLogger(__name__)
 
 
 # What of each record is brought to the driver: enough to find out what was counted before.
 _MARKS = ("id", "place", "logged", "usual")
-_COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
-_NOTHING: dict[str, Any] = {"malformed": {}, "newest": None, "newest_logged": 0.0} | dict.fromkeys(_COUNTS, 0)
-
-
-@dataclass
-class Sums:
-    """What a run did."""
-
-    read: int = 0
-    decoded: int = 0
-    malformed: int = 0
-    duplicate: int = 0
-    misdated: int = 0
-    late: int = 0
-    lost: int = 0
-    batches: int = 0
-    rows: dict[str, int] = field(default_factory=dict)
-    offsets: dict[str, list[int]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-@dataclass
-class Position:
-    """How far a run is; for people, from another thread."""
-
-    done: int = 0
-    total: int = 0
-    batch: int = 0
-    batch_records: int = 0
+_NOTHING: dict[str, Any] = {"malformed": {}, "newest": None, "newest_logged": 0.0} | dict.fromkeys(COUNTS, 0)
 
 
 class Job:
@@ -133,7 +103,7 @@ class Job:
 
     def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
         found, lost = reading.spans(self._driver, self._ledger, wanted, bounds)
-        _bear(lost, bounds, sums)
+        bear(lost, bounds, sums)
         return found
 
     def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
@@ -150,13 +120,13 @@ class Job:
         self._ledger.write_counted(planned, noted)
         self.position.done += planned.records
         LOG.info("batch %d: counted", planned.batch)
-        _add(sums, planned, noted)
+        add(sums, planned, noted)
 
     def _read(self, planned: Plan, bounds: Bounds, sums: Sums) -> dict[str, Any]:
         """Count what the log has of a batch. What failed when something of it went, says what went."""
         while planned.records:
             there, lost = reading.readable(self._driver, planned)
-            _bear(lost, bounds, sums)
+            bear(lost, bounds, sums)
             if not there.records:
                 break
             try:
@@ -251,7 +221,7 @@ class Job:
         newest = self._ledger.last()
         behind: dict[int, list[str]] = {}
         for name, sink in self._sinks.items():
-            with _failing(name, sums):
+            with failing(name, sums):
                 held = sink.last(self._ledger.job)
                 behind.setdefault(newest - sums.batches if held is None else held, []).append(name)
         for since, names in behind.items():
@@ -262,7 +232,7 @@ class Job:
         merged = partials.changed(self._ledger, self._metrics, since, self._sketches.unite)
         found = rows.of_partials(merged, self._metrics, self._sketches.estimate)
         for name in names:
-            with _failing(name, sums):
+            with failing(name, sums):
                 self._sinks[name].write(self._ledger.job, newest, found)
                 sums.rows[name] = len(found)
                 LOG.info("batch %d: in %s", newest, name)
@@ -276,32 +246,3 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
         yield kept
     finally:
         kept.unpersist()
-
-
-@contextlib.contextmanager
-def _failing(name: str, sums: Sums) -> Iterator[None]:
-    """Note the failure of a sink, so that the others go on."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - a sink may be anybody's, and Spark's errors are many
-        sums.failures[name] = faults.brief(error)
-
-
-def _bear(lost: Sequence[reading.Loss], bounds: Bounds, sums: Sums) -> None:
-    """Go on without what is lost, if that was allowed."""
-    for text, records in lost:
-        if not bounds.allow_loss:
-            raise LogUnusable(f"{text}; --allow-loss goes on without them")
-        LOG.warning("%s", text)
-        sums.lost += records
-
-
-def _add(sums: Sums, planned: Plan, noted: Mapping[str, Any]) -> None:
-    for name in _COUNTS:
-        setattr(sums, name, getattr(sums, name) + noted[name])
-    sums.malformed += sum(noted["malformed"].values())
-    sums.batches += 1
-    for span in planned.spans:
-        key = f"{span.partition.topic}[{span.partition.number}]"
-        start, stop = sums.offsets.get(key, [span.start, span.stop])
-        sums.offsets[key] = [min(start, span.start), max(stop, span.stop)]

@@ -6,7 +6,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 
-from spark_sinks.job import Job, Position
+from spark_sinks.job import Job
+from spark_sinks.sums import Position
 
 BEAT = 0.2
 WIDTH = 24

@@ -9,6 +9,7 @@ from notifier_kafka.driver import Driver
 from spark_sinks import job, ledger, session, source
 from spark_sinks.settings import Settings, digests
 from spark_sinks.sinks import sink
+from spark_sinks.sums import Sums
 
 
 @contextlib.contextmanager
@@ -43,7 +44,7 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def lines(sums: job.Sums) -> Iterator[str]:
+def lines(sums: Sums) -> Iterator[str]:
     """Say what a run did."""
     for partition, (start, stop) in sorted(sums.offsets.items()):
         yield f"{partition}: offsets {start} to {stop}"

@@ -16,6 +16,7 @@ from spark_sinks import job, ledger, metrics, settings
 from spark_sinks.bounds import Bounds, Clock
 from spark_sinks.metrics import Metric
 from spark_sinks.sinks import files, sink
+from spark_sinks.sums import Sums
 
 
 def conf(ini: str = "") -> cfg.ConfigOpts:
@@ -55,7 +56,7 @@ class Rig:
         bounds: Bounds,
         outputs: Sequence[str] = (),
         topics: Sequence[str] = ("t",),
-    ) -> job.Sums:
+    ) -> Sums:
         sinks = {output: sink.load(output, conf()) for output in outputs}
         made = job.Job(spark, self.driver, self.ledger, self.metrics, sinks)
         with self.ledger.locked({"input": self.driver.url.masked()}, settings.digests(self.metrics)):

@@ -5,7 +5,7 @@ from py4j.protocol import Py4JError
 
 from notifier_kafka.errors import LogUnusable, TransportUnavailable
 from spark_sinks import faults, progress
-from spark_sinks.job import Position
+from spark_sinks.sums import Position
 
 JAVAS = """An error occurred while calling o1.count.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed

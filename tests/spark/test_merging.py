@@ -1,5 +1,6 @@
 """Files that pile up are made few: in the ledger by itself, in an output by a command."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import recount
 import rig
 import test_sinks
 
+from notifier_kafka.cli import main
 from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks import durations, ledger, partials, rollup, rows, segments
@@ -220,3 +222,29 @@ def test_what_is_no_parquet_output_is_left_alone(tmp_path: Path) -> None:
     sink.load(f"csv:{tmp_path}/csv", rig.conf()).write("me", 1, test_sinks.made(("m", 0, {}, 1.0)))
     with pytest.raises(ConfigurationError, match="is no parquet output"):
         compaction.compact(tmp_path / "csv")
+
+
+def test_the_commands_over_an_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "out", 3)
+    output = f"parquet:{tmp_path}/out"
+    (tmp_path / "nk.conf").write_text(f"[spark_sinks]\noutput = console:\noutput = {output}\n")
+
+    def said(*arguments: str) -> tuple[int, str, str]:
+        code = main.main(["--config-file", "nk.conf", "metrics", *arguments])
+        return code, *capsys.readouterr()
+
+    for before in (3, 1):
+        assert said("compact") == (0, "", f"notifier-kafka: {output}: 1 files of {before}\n")
+    code, shown, _ = said("show", "--metric", "m", "--chart", "-f", "json")
+    (line,) = json.loads(shown)
+    assert (code, line["course"], line["lowest"], line["highest"]) == (0, "▃▆█", 1.0, 3.0)
+    assert "▃▆█" in said("show", "--chart")[1]
+    assert len(json.loads(said("show", "-f", "json")[1])) == 4
+    code, _, error = said("compact", "csv:x")
+    assert (code, error) == (
+        2,
+        "notifier-kafka: metrics compact: name outputs such as parquet:/var/lib/metrics\n",
+    )

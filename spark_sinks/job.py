@@ -66,6 +66,7 @@ class Job:
     ) -> None:
         self.spark = spark
         self.position = Position()
+        self._missed: set[str] = set()
         self._driver = driver
         self._source = source.load(driver.url)
         self._ledger = ledger
@@ -104,6 +105,9 @@ class Job:
     def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
         found, lost = reading.spans(self._driver, self._ledger, wanted, bounds)
         bear(lost, bounds, sums)
+        for topic in sorted(reading.gone(self._driver, self._ledger) - self._missed):
+            self._missed.add(topic)
+            LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)
         return found
 
     def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:

@@ -33,6 +33,12 @@ def spans(
     return plan.following(ends, counted, bounds.start), lost
 
 
+def gone(driver: Driver, ledger: Ledger) -> set[str]:
+    """Return the topics that were counted and are there no more."""
+    counted = {partition.topic for partition in ledger.counted()}
+    return counted - set(driver.admin().list_topics()) if counted else counted
+
+
 def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
     """Return what of a batch the log still has, and what of it is lost.
 

@@ -96,7 +96,7 @@ def at(words: str, act: Callable[[], object]) -> Iterator[None]:
 
 
 def test_a_topic_that_is_deleted_when_it_is_to_be_read(
-    spark: SparkSession, tmp_path: Path, kafka_cluster: Any
+    spark: SparkSession, tmp_path: Path, kafka_cluster: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = rig.Rig(tmp_path, test_job.FEW[:1], url=kafka_cluster.url)
     admin = made.driver.admin()
@@ -116,6 +116,7 @@ def test_a_topic_that_is_deleted_when_it_is_to_be_read(
     assert "\n" not in str(caught.value)
     again = made.run(spark, rig.bounds(allow_loss=True), [output], ["gone", "stays"])
     assert (again.lost, again.failures) == (held.stop, {})
+    assert "topic gone.info is gone: what was counted of it stays, what came later is lost" in caplog.messages
     truth = made.truth(["stays.info"])
     assert test_job.table(tmp_path / "rows.db") == truth
     made.transport.cleanup()

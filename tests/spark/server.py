@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import debian
 import pg8000.dbapi
 
 USER, PASSWORD, DATABASE = "ann", "se:cr/et", "metrics"
@@ -19,13 +20,13 @@ DEADLINE = 120.0
 
 
 def program(name: str) -> str:
-    """Find a program of the server, which Debian keeps out of the PATH; install it where it is not."""
-    for _ in range(2):
+    """Find a program of the server, which Debian keeps out of the PATH."""
+
+    def find() -> str | None:
         beside = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-        if found := shutil.which(name) or (str(beside[-1]) if beside else None):
-            return found
-        subprocess.run(["apt-get", "install", "-y", "-q", "postgresql"], check=True, timeout=600)
-    raise AssertionError(f"the package postgresql has no {name}")
+        return shutil.which(name) or (str(beside[-1]) if beside else None)
+
+    return debian.program("postgresql", find)
 
 
 @contextmanager

@@ -38,12 +38,12 @@ from spark_sinks import (
     usual,
 )
 from spark_sinks.bounds import Bounds
-from spark_sinks.ledger import Ledger
+from spark_sinks.ledger import COUNTS, Ledger
 from spark_sinks.metrics import Metric
 from spark_sinks.plan import Plan
 from spark_sinks.sinks.sink import Sink
 from spark_sinks.sketches import Sketches
-from spark_sinks.sums import COUNTS, Position, Sums, add, bear, failing
+from spark_sinks.sums import Position, Sums, add, bear, failing
 
 LOG = logging.getLogger(__name__)
 

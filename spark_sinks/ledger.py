@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from notifier_kafka.errors import ConfigurationError
 from spark_sinks.plan import Plan, Ranges, add
 
 FORMAT = 1
+COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
+"""What is noted of each batch, beside its malformed records by reason."""
 
 
 class Segment(NamedTuple):
@@ -91,6 +94,19 @@ class Ledger:
         """Return what was noted of a batch when it was counted."""
         return dict(_load(self._path("counted", batch)))
 
+    def totals(self) -> dict[str, Any]:
+        """Add up what was noted of all batches, also while a job is at work."""
+        merged = self._merged()
+        totals = merged["sums"]
+        try:
+            for batch in range(merged["until"] + 1, self.last() + 1):
+                totals = _added(totals, self.sums(batch))
+        except ConfigurationError:
+            if self._merged()["until"] == merged["until"]:
+                raise
+            return self.totals()  # they were merged meanwhile
+        return totals
+
     def write_plan(self, plan: Plan) -> None:
         """Freeze the spans of a batch."""
         spans = [[*span.partition, span.start, span.stop] for span in plan.spans]
@@ -104,16 +120,22 @@ class Ledger:
 
     def merged(self) -> Merged:
         """Return which batches have their data in common files."""
-        path = self.directory / "merged.json"
-        if not path.exists():
-            return Merged(0, {})
-        found = _load(path)
+        found = self._merged()
         files = {kind: [Segment(*each) for each in listed] for kind, listed in found["files"].items()}
         return Merged(found["until"], files)
 
     def write_merged(self, until: int, files: Mapping[str, list[Segment]]) -> None:
-        """Have common files stand for the batches up to one, from now on."""
-        _save(self.directory / "merged.json", {"until": until, "files": files})
+        """Have common files stand for the batches up to the last one, from now on."""
+        _save(self._merged_path, {"until": until, "files": files, "sums": self.totals()})
+
+    @property
+    def _merged_path(self) -> Path:
+        return self.directory / "merged.json"
+
+    def _merged(self) -> dict[str, Any]:
+        if self._merged_path.exists():
+            return _load(self._merged_path)
+        return {"until": 0, "files": {}, "sums": {**dict.fromkeys(COUNTS, 0), "malformed": {}}}
 
     def data(self, kind: str, batch: int) -> Path:
         """Say where a batch keeps its data of a kind."""
@@ -158,6 +180,11 @@ class Ledger:
         directory = self.directory / kind
         if directory.exists():
             yield from (int(path.stem) for path in directory.glob("*.json"))
+
+
+def _added(totals: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, Any]:
+    malformed = Counter(totals["malformed"]) + Counter(sums["malformed"])
+    return {**{name: totals[name] + sums[name] for name in COUNTS}, "malformed": dict(malformed)}
 
 
 def _span(topic: str, number: int, start: int, stop: int) -> Span:

@@ -9,11 +9,11 @@ from typing import Any
 from notifier_kafka.errors import LogUnusable
 from spark_sinks import faults
 from spark_sinks.bounds import Bounds
+from spark_sinks.ledger import COUNTS
 from spark_sinks.plan import Plan
 from spark_sinks.reading import Loss
 
 LOG = logging.getLogger(__name__)
-COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
 
 
 @dataclass

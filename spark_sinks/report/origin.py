@@ -32,13 +32,9 @@ def read(checkpoint: Path) -> Origin | None:
         return None
     ledger = Ledger(checkpoint)
     found = Origin(str(json.loads(job.read_bytes()).get("input")), ledger.last())
-    for batch in range(1, found.batches + 1):
-        sums = ledger.sums(batch)
-        found.read += sums["read"]
-        found.counted += sums["decoded"]
-        found.duplicate += sums["duplicate"]
-        found.late += sums["late"]
-        found.misdated += sums["misdated"]
-        found.malformed.update(sums["malformed"])
+    sums = ledger.totals()
+    found.read, found.counted = sums["read"], sums["decoded"]
+    found.duplicate, found.late, found.misdated = sums["duplicate"], sums["late"], sums["misdated"]
+    found.malformed.update(sums["malformed"])
     found.offsets = ledger.counted()
     return found

@@ -51,7 +51,8 @@ def put(kept: ledger.Ledger, batch: int, second: int = 0) -> None:
     ]
     partials.write(pa.Table.from_pylist(pairs, durations.EVENT), kept, "pairs", batch)
     partials.write(pa.table({"id": [batch]}), kept, "seen", batch)
-    kept.write_counted(plan, {"newest_logged": float(second)})
+    noted = dict.fromkeys(ledger.COUNTS, batch) | {"malformed": {"short": 1}}
+    kept.write_counted(plan, {**noted, "newest_logged": float(second)})
 
 
 def figures(kept: ledger.Ledger, since: int = 0) -> dict[recount.Key, float]:
@@ -91,6 +92,11 @@ def test_the_files_of_a_long_life_are_few_and_say_the_same(tmp_path: Path) -> No
     assert figures(merged) == figures(plain)
     assert seen(merged) == seen(plain) == list(range(1, 60))
     assert (merged.last(), merged.counted()) == (plain.last(), plain.counted())
+    assert (
+        merged.totals()
+        == plain.totals()
+        == dict.fromkeys(ledger.COUNTS, 59 * 30) | {"malformed": {"short": 59}}
+    )
     assert count(plain.directory) == 59 * 5
     assert count(merged.directory) < 3 * 5 + 10
     for piece in merged.merged().files["seen"]:
@@ -142,6 +148,7 @@ def test_a_ledger_killed_at_every_step_of_merging(tmp_path: Path) -> None:
         assert figures(copy) == truth
         assert figures(copy, 6).items() >= latest.items()
         assert (seen(copy), copy.last(), copy.counted()) == (list(range(1, 8)), 7, kept.counted())
+        assert copy.totals() == kept.totals()
         for batch in range(8, 11):
             put(copy, batch)
         merge(copy)

@@ -1,5 +1,9 @@
 """Sphinx's configuration."""
 
+import sys
+
+from sphinx.ext.autodoc.mock import MockFinder
+
 from notifier_kafka.version import __version__
 
 project = "notifier-kafka"
@@ -10,3 +14,6 @@ myst_enable_extensions = ["colon_fence"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
 html_theme_options = {"description": "Notifications that are not lost"}
+
+# Plugins are loaded to be described; that needs none of the libraries that they stand on.
+sys.meta_path.insert(0, MockFinder(["pyarrow", "pyspark"]))

@@ -67,4 +67,12 @@ def test_names_that_users_rely_on_are_declared() -> None:
 
 
 CHANNELS = ("messaging", "messagingv2", "cloudevents", "log", "noop", "test", "routing")
-COMMANDS = ("send", "listen", "topics list", "drivers list", "demo", "aggregate", "report", "bench")
+COMMANDS = (
+    *("send", "listen", "tail", "replay", "aggregate", "report", "top", "bench", "demo", "doctor"),
+    *(f"topics {verb}" for verb in ("list", "show", "create", "delete", "purge")),
+    *(f"groups {verb}" for verb in ("list", "lag", "reset")),
+    *(f"dead-letters {verb}" for verb in ("list", "show", "requeue")),
+    *("spool status", "spool flush", "metrics show", "drivers list"),
+    *(f"broker {verb}" for verb in ("start", "stop", "status", "logs")),
+    *(f"config {verb}" for verb in ("sample", "show", "validate", "import-json")),
+)

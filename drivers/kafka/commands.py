@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from notifier_kafka import jars
-from notifier_kafka.cli import text
+from notifier_kafka.cli import fetching, text
 from notifier_kafka.cli.command import Command, Lister
 from notifier_kafka.errors import ConfigurationError
 
@@ -64,7 +63,7 @@ class StartBroker(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         cluster = _described(parsed_args)
-        jars.fetch(jars.KAFKA, progress=_Progress() if sys.stderr.isatty() else None)
+        fetching.fetch(jars.KAFKA)
         cluster.start()
         self.app.stdout.write(f"transport_url = {cluster.url}\n")
         if not cluster.layout.security.open:
@@ -143,12 +142,3 @@ def _read(log: Path, *, follow: bool) -> Iterator[str]:
                 yield from file
         if not follow:
             return
-
-
-class _Progress:
-    """One line on the terminal that says how many jars are there."""
-
-    def __call__(self, there: int, all_of_them: int) -> None:
-        end = "\n" if there == all_of_them else ""
-        sys.stderr.write(f"\rfetching Apache Kafka: {there} of {all_of_them} jars{end}")
-        sys.stderr.flush()

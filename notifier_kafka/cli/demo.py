@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from notifier_kafka import jars, java, plugins
-from notifier_kafka.cli import checks, day, known
+from notifier_kafka.cli import checks, day, fetching, known
 from notifier_kafka.cli.aggregation import Aggregation
 from notifier_kafka.cli.arguments import positive
 from notifier_kafka.cli.bar import Bar
@@ -120,10 +120,7 @@ class Demo(Lister):
             yield f"sqlite:///{directory}/log.db"
             return
         for name in [jars.KAFKA] + ([] if args.no_spark else [jars.SPARK_KAFKA]):
-            if missing := len(jars.missing(name)):
-                bar = Bar("fetch", missing)
-                jars.fetch(name, progress=lambda done, _all, bar=bar: bar.show(done))  # type: ignore[misc]
-                bar.end(f"{missing} jars")
+            fetching.fetch(name)
         bar = Bar("broker")
         bar.show(0, "starts")
         cluster = plugins.load("notifier_kafka.clusters", "kafka")(directory / "kafka", leashed=True)

@@ -6,6 +6,8 @@ That the lists are right, and that Ivy and Maven fetch them, is shown by every b
 
 import concurrent.futures
 import hashlib
+import os
+import pty
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from notifier_kafka import jars
+from notifier_kafka.cli import fetching
 from notifier_kafka.errors import DriverLoadFailure
 
 NAME = jars.KAFKA_TOOLS
@@ -67,6 +70,20 @@ def test_jars_are_fetched_once_and_verified(tmp_path: Path) -> None:
     assert "<groupId>org.example</groupId><artifactId>kafka-tools</artifactId><version>4.3.0" in pom
     # What remains is the jars: no half-filled directory, no Maven home.
     assert sorted(path.name for path in first.parent.parent.iterdir()) == [NAME, f"{NAME}.lock"]
+
+
+def test_a_person_sees_a_bar_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven(tmp_path, DELIVER)
+    ours, theirs = pty.openpty()
+    with open(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        fetching.fetch(NAME)
+        fetching.fetch(NAME)
+        monkeypatch.undo()
+        shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "fetch      " + "█" * 30 in shown
+    assert shown.count("1 jars in ") == 1
 
 
 def test_a_damaged_jar_is_fetched_again(tmp_path: Path) -> None:

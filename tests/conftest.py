@@ -1,15 +1,32 @@
-"""What several directories share: an environment with oslo.messaging. (Brokers: see setup.cfg.)"""
+"""What all tests share: loggers as they were, an environment with oslo.messaging. (Brokers: setup.cfg.)"""
 
 import fcntl
+import logging
 import pathlib
 import subprocess
 import sys
 import venv
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 VERSION = "18.3.1"
 PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "fixtures")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, Any, Any]:
+    """Have each test find the loggers as they were: the commands set up those of the process."""
+    root = logging.getLogger()
+    ours = {name: logging.getLogger(name) for name in root.manager.loggerDict if name.startswith("notifier")}
+    before = root.level, root.handlers[:], {name: logger.level for name, logger in ours.items()}
+    result = yield
+    root.setLevel(before[0])
+    root.handlers[:] = before[1]
+    for name, level in before[2].items():
+        ours[name].setLevel(level)
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,7 @@
 """The commands that look after topics and groups, against a real broker with either client."""
 
 import json
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -20,18 +19,13 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(kafka_cluster: Any, client: str, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-
+def run(kafka_cluster: Any, client: str, capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*argv: str) -> tuple[int, str, str]:
         code = main.main(("--transport-url", f"{kafka_cluster.url}?client={client}", *argv))
         captured = capsys.readouterr()
         return int(code), captured.out, captured.err
 
-    yield call
-    root.handlers[:], level = before
-    root.setLevel(level)
+    return call
 
 
 def rows(run: Run, *argv: str) -> Any:

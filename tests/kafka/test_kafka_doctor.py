@@ -1,8 +1,6 @@
 """The doctor and the listing commands before a secured broker."""
 
-import logging
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,15 +8,6 @@ import pytest
 from notifier_kafka.cli import main
 from notifier_kafka.testing.clusters import ClusterMaker
 from notifier_kafka_drivers.kafka.credentials import ADMIN, Security
-
-
-@pytest.fixture(autouse=True)
-def loggers() -> Iterator[None]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    yield
-    root.handlers[:], level = before
-    root.setLevel(level)
 
 
 def test_a_right_login_and_a_wrong_one(

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import logging
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -53,10 +52,8 @@ def pool() -> str:
 
 
 @pytest.fixture
-def run(kafka_cluster: Any, client: str, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def run(kafka_cluster: Any, client: str, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command and return its rows."""
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
 
     def call(*argv: str) -> Any:
         capsys.readouterr()
@@ -66,9 +63,7 @@ def run(kafka_cluster: Any, client: str, capsys: pytest.CaptureFixture[str]) -> 
         assert (code, captured.err) == (0, "")
         return json.loads(captured.out)
 
-    yield call
-    root.handlers[:], level = before
-    root.setLevel(level)
+    return call
 
 
 def listen(bus: NotificationTransport, topic: str, endpoint: Endpoint, pool: str) -> Listener:

@@ -244,7 +244,8 @@ def test_a_coroutine_is_awaited_one_after_the_other(quick: cfg.ConfigOpts) -> No
         each.stop()
         each.wait()
         send(bus, range(50))
-    assert endpoint.seen[:50] == list(range(50))
+    # The one that comes again may come before the rest has been published.
+    assert list(dict.fromkeys(endpoint.seen)) == list(range(50))
     assert counted(each) == {"handled": 100, "requeued": 1}
     assert len(endpoint.threads) == 2, "a loop for each start"
     assert not any(thread.is_alive() for thread in endpoint.threads)

@@ -1,6 +1,5 @@
 """The program on a log of its own."""
 
-import logging
 import pathlib
 from collections.abc import Iterator
 
@@ -10,10 +9,6 @@ from cli_bench import Bench
 
 @pytest.fixture
 def bench(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Bench]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
     made = Bench(f"sqlite:///{tmp_path}/log.db", capsys)
     yield made
     made.transport.cleanup()
-    root.handlers[:], level = before
-    root.setLevel(level)

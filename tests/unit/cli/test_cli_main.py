@@ -4,7 +4,7 @@ import logging
 import pathlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -15,18 +15,13 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*argv: str) -> tuple[int, str, str]:
         code = main.main(argv)
         captured = capsys.readouterr()
         return int(code), captured.out, captured.err
 
-    yield call
-    root.handlers[:], level = before
-    root.setLevel(level)
+    return call
 
 
 @pytest.mark.parametrize("argv", [(), ("--help",), ("-h",), ("help",)])

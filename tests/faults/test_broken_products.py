@@ -20,9 +20,10 @@ def scene(sqlite_bus: Bus, open_scene: OpenScene) -> Scene:
 
 
 def killed(scene: Scene, breakage: str) -> checker.Verdict:
-    victim = scene.listen("victim", "crew", work=0.001, breakage=breakage)
-    scene.publish("publisher", COUNT)
-    victim.await_count("handled", COUNT // 5)
+    # All is there, so that its first batch is a whole one; it is killed in the middle of that.
+    scene.publish("publisher", COUNT).await_end()
+    victim = scene.listen("victim", "crew", work=0.02, breakage=breakage)
+    victim.await_count("handled", BATCH // 2)
     victim.kill()
     scene.listen("heir", "crew", breakage=breakage)
     return ended(scene, {"crew": BATCH})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import rig
+from stevedore import ExtensionManager
 
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks import rows
@@ -27,6 +28,8 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     )
     shutil.copy(EXAMPLE, site)
     monkeypatch.syspath_prepend(str(site))
+    # What stevedore found before there was this one.
+    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     return f"lines:{tmp_path}/place"
 
 

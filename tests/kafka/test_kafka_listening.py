@@ -35,6 +35,16 @@ def test_latest_is_fixed_for_the_group_when_its_first_member_joins(connect: Conn
     assert numbers(gather(second, 20)) == list(range(20, 40))
 
 
+def test_an_anonymous_tail_has_what_comes_after_it(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    member = driver.subscribe([topic], None, "latest")
+    until(lambda: not member.poll(10, 0.2) and member._consumer and member._consumer.owned, "its share")
+    publish(driver, *numbered(topic, 5, first=20))
+    assert numbers(gather(member, 5)) == list(range(20, 25))
+
+
 def test_a_private_group_keeps_no_position_and_leaves_none(connect: Connect, topic: str) -> None:
     driver = connect()
     driver.admin().create_topic(topic, 2)

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from kafka_rig import Connect, publish, until
+from kafka_rig import Connect, gather, publish, until
 from oslo_config import cfg
 
 from notifier_kafka.driver import Limits, Partition, Receipt, Record
@@ -62,6 +62,8 @@ def test_ten_megabytes_work_with_one_option(connect: Connect, topic: str) -> Non
     value = os.urandom(10 * MEGABYTE - 10)
     publish(driver, Record(topic, value, b"k"))
     assert contents(driver, topic) == [value]
+    (heard,) = gather(driver.subscribe([topic], topic, "earliest"), 1)
+    assert heard.record.value == value
 
 
 def test_a_record_larger_than_the_topic_allows_costs_itself_alone(connect: Connect, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""Types of arguments: from text to a value, or one line that says what is wrong."""
+"""Arguments of commands: from text to a value, or one line that says what is wrong."""
 
 import argparse
 import datetime
@@ -85,3 +85,14 @@ def pattern(argument: str) -> re.Pattern[str]:
         return re.compile(argument)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{argument!r} is no regular expression: {error}") from None
+
+
+def page_file(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says where the page of a report goes."""
+    parser.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        default="report.html",
+        help="The page. Default: %(default)s.",
+    )

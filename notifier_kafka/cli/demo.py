@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from notifier_kafka import jars, java, plugins
 from notifier_kafka.cli import checks, day, fetching, known
 from notifier_kafka.cli.aggregation import Aggregation
-from notifier_kafka.cli.arguments import positive
+from notifier_kafka.cli.arguments import page_file, positive
 from notifier_kafka.cli.bar import Bar
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.exits import Partial, UsageError
@@ -52,13 +52,7 @@ class Demo(Lister):
             "--kafka", action="store_true", help="On a Kafka broker, started for this and stopped afterwards."
         )
         add("--no-spark", action="store_true", help="Publish and listen only; needs no extra and no Java.")
-        add(
-            "-o",
-            "--output-file",
-            metavar="FILE",
-            default="report.html",
-            help="The page. Default: %(default)s.",
-        )
+        page_file(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from notifier_kafka.cli import text
+from notifier_kafka.cli.arguments import page_file
 from notifier_kafka.cli.command import ShowOne
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from spark_sinks.settings import OWN
@@ -30,13 +31,7 @@ class Report(ShowOne):
             help="What 'aggregate --output parquet:DIR' wrote.",
         )
         add("--checkpoint-dir", metavar="DIR", help="That of the job. Default: _job in the input.")
-        add(
-            "-o",
-            "--output-file",
-            metavar="FILE",
-            default="report.html",
-            help="The page. Default: %(default)s.",
-        )
+        page_file(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:

@@ -1,6 +1,5 @@
 """Processes that are killed at every step, or asked to end: what comes of it is the truth."""
 
-import contextlib
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import recount
 import rig
+import terminal
 import test_command
 import test_job
 import traffic
@@ -97,11 +97,11 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
     program = test_command.command(
         made, "aggregate", *arguments, "--checkpoint-dir", str(tmp_path / "checkpoint")
     )
-    terminal, its = os.openpty()
+    screen, its = os.openpty()
     running = subprocess.Popen(program, stderr=its, cwd=tmp_path, env=jvm() | {"TERM": "xterm"})
     os.close(its)
     seen = bytearray()
-    reader = threading.Thread(target=read, args=(terminal, seen))
+    reader = threading.Thread(target=read, args=(screen, seen))
     reader.start()
     try:
         for count in (30, 50):
@@ -113,7 +113,7 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
         running.kill()
         running.wait()
         reader.join()
-        os.close(terminal)
+        os.close(screen)
     assert total(database) == 80
     # A bar while it works, drawn over by the sums.
     assert re.search(rb"\r\x1b\[K[^\r\n]* 0 of 3\d records, batch 1, \d+ of \d+ tasks", seen)
@@ -126,11 +126,9 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
     assert sum(row["value"] for row in json.loads(shown.stdout)) == 80
 
 
-def read(terminal: int, seen: bytearray) -> None:
-    # Linux reports an error when the last program has closed its side.
-    with contextlib.suppress(OSError):
-        while some := os.read(terminal, 65536):
-            seen.extend(some)
+def read(screen: int, seen: bytearray) -> None:
+    for part in terminal.shown(screen):
+        seen.extend(part)
 
 
 def total(database: Path) -> float:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import terminal
 
 from notifier_kafka import jars
 from notifier_kafka.cli import fetching
@@ -75,12 +76,12 @@ def test_jars_are_fetched_once_and_verified(tmp_path: Path) -> None:
 def test_a_person_sees_a_bar_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     maven(tmp_path, DELIVER)
     ours, theirs = pty.openpty()
-    with open(theirs, "w", encoding="utf-8") as terminal:
-        monkeypatch.setattr(sys, "stderr", terminal)
+    with open(theirs, "w", encoding="utf-8") as screen:
+        monkeypatch.setattr(sys, "stderr", screen)
         fetching.fetch(NAME)
         fetching.fetch(NAME)
         monkeypatch.undo()
-        shown = os.read(ours, 65536).decode()
+    shown = b"".join(terminal.shown(ours)).decode()
     os.close(ours)
     assert "fetch      " + "█" * 30 in shown
     assert shown.count("1 jars in ") == 1

@@ -10,6 +10,7 @@ import pty
 import sys
 
 import pytest
+import terminal
 from cli_bench import Bench
 
 from notifier_kafka.cli import cells, text
@@ -103,18 +104,15 @@ def test_without_a_terminal_nothing_is_deleted_unless_told(bench: Bench, verb: s
 
 def on_a_terminal(answer: bytes, *argv: str) -> tuple[int, str]:
     """Run the program on a terminal of its own and answer its question."""
-    pid, terminal = pty.fork()
+    pid, screen = pty.fork()
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-m", "notifier_kafka.cli.main", *argv])
     shown = b""
-    try:
-        while part := os.read(terminal, 4096):
-            shown += part
-            if shown.endswith(b"[y/N] "):
-                os.write(terminal, answer)
-    except OSError:
-        pass  # how Linux says that the other end is closed
-    os.close(terminal)
+    for part in terminal.shown(screen):
+        shown += part
+        if shown.endswith(b"[y/N] "):
+            os.write(screen, answer)
+    os.close(screen)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
 
 

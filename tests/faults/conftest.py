@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from scene import Bus, Scene, kafka, opened
 
+from faults.scene import Bus, Scene, kafka, opened
 from notifier_kafka.testing.clusters import mend
 from notifier_kafka_drivers.kafka.cluster import Cluster
 

@@ -5,9 +5,10 @@
 
 from collections.abc import Callable
 
-import checker
 import pytest
-from scene import BATCH, Bus, Scene, until
+
+from faults import checker
+from faults.scene import BATCH, Bus, Scene, until
 
 COUNT = 600
 OpenScene = Callable[[Bus], Scene]

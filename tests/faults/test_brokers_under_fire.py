@@ -5,9 +5,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 
-import publishes
-from scene import BATCH, LOAD, SESSION, Bus, Scene, kafka
-
+from faults import publishes
+from faults.scene import BATCH, LOAD, SESSION, Bus, Scene, kafka
 from notifier_kafka import topics
 from notifier_kafka_drivers.kafka.cluster import Cluster
 

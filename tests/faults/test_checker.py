@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import checker
 import pytest
-from journal import Journal
+
+from faults import checker
+from faults.journal import Journal
 
 Line = dict[str, Any]
 Judge = Callable[..., checker.Verdict]

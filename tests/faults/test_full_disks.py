@@ -4,8 +4,9 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 import pytest
-from scene import BATCH, LOAD, Bus, Scene, until
-from small_disk import SmallDisk
+
+from faults.scene import BATCH, LOAD, Bus, Scene, until
+from faults.small_disk import SmallDisk
 
 COUNT = 2_000 * LOAD
 

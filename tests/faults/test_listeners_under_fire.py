@@ -3,7 +3,8 @@
 import signal
 
 import pytest
-from scene import BATCH, LOAD, Scene
+
+from faults.scene import BATCH, LOAD, Scene
 
 COUNT = 1_500 * LOAD
 QUICK = 0.001  # seconds for each, so that a fault hits a listener at work

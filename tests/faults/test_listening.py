@@ -10,10 +10,10 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 
-import publishes
 import pytest
-from scene import BATCH, LOAD, Bus, Scene, until
 
+from faults import publishes
+from faults.scene import BATCH, LOAD, Bus, Scene, until
 from notifier_kafka import notifier
 
 COUNT = 1_500 * LOAD

@@ -2,7 +2,7 @@
 
 import time
 
-from scene import BATCH, LOAD, SESSION, Scene
+from faults.scene import BATCH, LOAD, SESSION, Scene
 
 COUNT = 1_500 * LOAD
 QUICK = 0.001  # seconds for each, so that a change hits members at work

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from scene import LOAD, Bus, Scene, until
+
+from faults.scene import LOAD, Bus, Scene, until
 
 COUNT = 1_500 * LOAD
 

@@ -3,8 +3,9 @@
 import functools
 
 import pytest
-from clock import BACK, FORWARD
-from scene import BATCH, LOAD, Scene, until
+
+from faults.clock import BACK, FORWARD
+from faults.scene import BATCH, LOAD, Scene, until
 
 COUNT = 2_000 * LOAD
 

@@ -16,15 +16,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import checker
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from journal import Journal
-from spool_publisher import CHUNK, Plan
 
+from faults import checker
+from faults.journal import Journal
+from faults.spool_publisher import CHUNK, Plan
 from notifier_kafka.testing.clusters import ClusterMaker
 
-HERE = pathlib.Path(__file__).parent
+ROOT = pathlib.Path(__file__).parents[2]
 SOAK = bool(os.environ.get("NOTIFIER_KAFKA_SOAK"))
 COUNT = 500_000 if SOAK else 30_000  # of each of two publishers
 PATIENCE = 1_800.0 if SOAK else 120.0
@@ -67,7 +67,7 @@ class Scene:
     def publish(self, plan: Plan) -> subprocess.Popen[bytes]:
         argument = json.dumps(dataclasses.asdict(plan))
         self.processes.append(
-            subprocess.Popen([sys.executable, str(HERE / "spool_publisher.py"), argument], cwd=self.home)
+            subprocess.Popen([sys.executable, "-m", "faults.spool_publisher", argument], cwd=ROOT)
         )
         return self.processes[-1]
 

@@ -14,14 +14,15 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import checker
-import publishes
-from journal import Journal
-
+from faults import checker, publishes
+from faults.journal import Journal
 from notifier_kafka import topics
 from notifier_kafka.errors import TopicNotFound
 
-HERE = pathlib.Path(__file__).parent
+# Wherever a process is started, in a namespace or a directory of its own, it finds this package.
+ROOT = pathlib.Path(__file__).parents[1]
+PATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+ENVIRONMENT = os.environ | {"PYTHONPATH": PATH}
 # More of everything, and more patience: see CONTRIBUTING.md.
 LOAD = 20 if os.environ.get("NOTIFIER_KAFKA_SOAK") else 1
 PATIENCE = 90.0 * LOAD
@@ -68,7 +69,7 @@ class Actor:
         self._places: dict[str, tuple[int, int]] = {}
         self.killed = self._ending = False
         with self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdout=said, stderr=said)
+            self._process = subprocess.Popen(command, stdout=said, stderr=said, env=ENVIRONMENT)
 
     @property
     def pid(self) -> int:
@@ -240,7 +241,7 @@ class Scene:
 
     def _start(self, program: str, name: str, plan: dict[str, Any]) -> Actor:
         plan = {"url": self.bus.url, "journal": str(self._directory / f"{name}.journal")} | plan
-        command = [*self.bus.prefix, sys.executable, str(HERE / f"{program}.py"), json.dumps(plan)]
+        command = [*self.bus.prefix, sys.executable, "-m", f"faults.{program}", json.dumps(plan)]
         return Actor(name, command, self._directory)
 
 

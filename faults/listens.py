@@ -1,4 +1,4 @@
-"""A listener with a journal: ``python listens.py PLAN``, a ``Listening`` as JSON.
+"""A listener with a journal: ``python -m faults.listens PLAN``, a ``Listening`` as JSON.
 
 What its endpoint handled is journalled before the endpoint returns. SIGTERM ends it,
 SIGUSR1 and SIGUSR2 step its clock an hour.
@@ -12,11 +12,9 @@ import sys
 import time
 from typing import Any
 
-import clock
-import tether
-from journal import Journal
-from publishes import connect
-
+from faults import clock, tether
+from faults.journal import Journal
+from faults.publishes import connect
 from notifier_kafka import listener
 from notifier_kafka.notification import NotificationResult
 from notifier_kafka.target import Target

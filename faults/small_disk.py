@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 from collections.abc import Iterator
 
-from scene import Bus
+from faults.scene import Bus
 
 SIZE = 64 * 1024 * 1024  # the log's WAL alone takes a dozen while commits are small
 

@@ -1,4 +1,4 @@
-"""A publisher with a journal: ``python publishes.py PLAN``, a ``Publishing`` as JSON.
+"""A publisher with a journal: ``python -m faults.publishes PLAN``, a ``Publishing`` as JSON.
 
 Every notification is journalled before its call and after it. SIGTERM ends it after the
 call under way, SIGUSR1 and SIGUSR2 step its clock an hour.
@@ -12,12 +12,10 @@ import sys
 import time
 from typing import Any
 
-import breakages
-import clock
-import tether
-from journal import Journal
 from oslo_config import cfg
 
+from faults import breakages, clock, tether
+from faults.journal import Journal
 from notifier_kafka import notifier, topics, transport
 from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import MessagingException

@@ -1,4 +1,4 @@
-"""Publishes with a spool and a journal: ``python spool_publisher.py PLAN``, a ``Plan`` as JSON.
+"""Publishes with a spool and a journal: ``python -m faults.spool_publisher PLAN``, a ``Plan`` as JSON.
 
 What is in a chunk counts as acknowledged once ``flush`` says that nothing is left, unless
 ``on_failure`` told of it: it is on the bus or on the disk. Goes on where the journal ends.
@@ -13,9 +13,9 @@ import sys
 import time
 from typing import Any
 
-from journal import Journal
 from oslo_config import cfg
 
+from faults.journal import Journal
 from notifier_kafka import notifier, options, transport
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.notification import Notification

@@ -1,0 +1,1 @@
+"""Publishers and listeners under fire, and a checker that judges what came of it."""

@@ -1,7 +1,6 @@
 """``notifier-kafka aggregate``."""
 
 import argparse
-import dataclasses
 import signal
 import threading
 import time
@@ -10,7 +9,7 @@ from types import FrameType
 
 from notifier_kafka import options as framework
 from notifier_kafka.cli import arguments, text
-from notifier_kafka.cli.command import Command
+from notifier_kafka.cli.command import Command, add_stream_format
 from notifier_kafka.cli.exits import Exit, Partial
 from notifier_kafka.driver import Driver
 from notifier_kafka.errors import MessagingException
@@ -18,13 +17,15 @@ from spark_sinks import metrics, plan, reading, settings
 from spark_sinks.bounds import Bounds, Clock
 from spark_sinks.ledger import Ledger
 from spark_sinks.settings import Settings
+from spark_sinks.telling import Teller
 
 
 class Aggregate(Command):
     """Make metrics of what the topics hold, each notification counted once.
 
     A run goes on from where the one before ended; one that was interrupted is done again.
-    SIGTERM ends it after the batch at hand.
+    SIGTERM ends it after the batch at hand. What a run did is told in sentences on stderr,
+    or with -f json, csv or value as data on stdout, a line for each run.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -51,7 +52,7 @@ class Aggregate(Command):
             help="Go on when records were deleted before they were counted.",
         )
         add("--dry-run", action="store_true", help="Say what would be read, and read nothing.")
-        add("--json", action="store_true", help="Print the sums of each run as an object, one a line.")
+        add_stream_format(parser, "table")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -66,7 +67,7 @@ class Aggregate(Command):
         with self.program.transport(parsed_args.input) as transport:
             wanted = parsed_args.topic or framework.notifications(conf).topics
             if parsed_args.dry_run:
-                return _say_what(transport.driver, chosen, wanted, _bounds(chosen, parsed_args))
+                return _say_what(transport.driver, chosen, wanted, parsed_args)
             return _run(transport.driver, chosen, wanted, parsed_args)
 
 
@@ -77,15 +78,14 @@ def _since(argument: str) -> str | float:
     return found
 
 
-def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], bounds: Bounds) -> int:
+def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
+    bounds = _bounds(chosen, args)
     found, lost = reading.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
     if bounds.records is not None:
         found = list(plan.limit(found, bounds.records))
-    for span in found:
-        text.note(f"{span.partition.topic}[{span.partition.number}]: offsets {span.start} to {span.stop}")
     for words, _ in lost:
         text.note(words)
-    text.note(f"{plan.records(found)} records in {len({span.partition for span in found})} partitions")
+    Teller(args.format).spans(found)
     return Exit.OK
 
 
@@ -132,7 +132,7 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
     with running.opened(driver, chosen) as made:
         # After Spark's own handler for Ctrl-C.
         stop = _Stop()
-        bounds = _bounds(chosen, args)
+        bounds, teller = _bounds(chosen, args), Teller(args.format)
         while True:
             began = time.monotonic()
             try:
@@ -145,11 +145,7 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
                 text.note(f"{error}; again in {args.every} seconds")
                 stop.wait(args.every)
                 continue
-            if args.json:
-                print(text.json_line(dataclasses.asdict(sums)), flush=True)  # noqa: T201
-            else:
-                for line in running.lines(sums):
-                    text.note(line)
+            teller.run(sums, running.lines)
             if sums.failures and not args.every:
                 name, reason = next(iter(sums.failures.items()))
                 raise Partial(f"{name}: {reason}; the other outputs have everything, run again for this one")

@@ -7,7 +7,7 @@ from typing import Any
 
 from notifier_kafka.cli import arguments, text
 from notifier_kafka.cli.command import Command, Lister
-from notifier_kafka.cli.exits import Exit, UsageError
+from notifier_kafka.cli.exits import UsageError
 from spark_sinks import charts, settings
 
 COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
@@ -42,7 +42,7 @@ class ShowMetrics(Lister):
         return (charts.COLUMNS, charts.of(found)) if parsed_args.chart else (COLUMNS, found)
 
 
-class CompactMetrics(Command):
+class CompactMetrics(Lister):
     """Make few large files of the many small ones of a parquet output. A job may be writing there."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -52,16 +52,14 @@ class CompactMetrics(Command):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         from spark_sinks.sinks import compaction
 
         outputs = parsed_args.output or [o for o in _outputs(self) if o.startswith("parquet:")]
         if not outputs or not all(output.startswith("parquet:") for output in outputs):
             raise UsageError("metrics compact: name outputs such as parquet:/var/lib/metrics")
-        for output in outputs:
-            before, after = compaction.compact(Path(output.removeprefix("parquet:")))
-            text.note(f"{output}: {after} files of {before}")
-        return Exit.OK
+        rows = [(o, *compaction.compact(Path(o.removeprefix("parquet:")))) for o in outputs]
+        return ("output", "files_before", "files_after"), rows
 
 
 def _outputs(command: Command) -> Sequence[str]:

@@ -5,10 +5,11 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from notifier_kafka import jars
 from notifier_kafka.cli import fetching, text
-from notifier_kafka.cli.command import Command, Lister
+from notifier_kafka.cli.command import Command, Lister, ShowOne
 from notifier_kafka.errors import ConfigurationError
 
 from .cluster import Cluster
@@ -34,7 +35,7 @@ def _add_directory(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class StartBroker(Command):
+class StartBroker(ShowOne):
     """Start a local Kafka cluster, and say how to reach it.
 
     On this machine's loopback only, with the data of the last time. The first start fetches
@@ -61,15 +62,26 @@ class StartBroker(Command):
         _add_directory(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
         cluster = _described(parsed_args)
         fetching.fetch(jars.KAFKA)
         cluster.start()
-        self.app.stdout.write(f"transport_url = {cluster.url}\n")
+        found = {"transport_url": cluster.url}
         if not cluster.layout.security.open:
-            self.app.stdout.write(f"config_file = {cluster.ini(ADMIN)}\n")
+            found["config_file"] = str(cluster.ini(ADMIN))
         if cluster.layout.security.acls:
-            self.app.stdout.write(f"config_file of the user that needs ACLs = {cluster.ini(CLIENT)}\n")
+            found["config_file_of_client"] = str(cluster.ini(CLIENT))
+        return tuple(found), tuple(found.values())
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]
+    ) -> int:
+        if parsed_args.formatter != "table":
+            return int(super().produce_output(parsed_args, column_names, data))
+        # As a file of options has it, to be copied from the terminal.
+        for name, value in zip(column_names, data, strict=True):
+            self.app.stdout.write(f"{name} = {value}\n")
+        return 0
 
 
 def _described(given: argparse.Namespace) -> Cluster:
@@ -81,16 +93,18 @@ def _described(given: argparse.Namespace) -> Cluster:
     return Cluster(given.directory, given.nodes or SIZES[0], port=port, security=security)
 
 
-class StopBroker(Command):
-    """Stop the local Kafka cluster. Its data stay."""
+class StopBroker(Lister):
+    """Stop the local Kafka cluster, and show that. Its data stay."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_directory(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        Cluster.open(parsed_args.directory).stop()
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        cluster = Cluster.open(parsed_args.directory)
+        cluster.stop()
+        return _status(cluster)
 
 
 class ShowBroker(Lister):
@@ -101,11 +115,8 @@ class ShowBroker(Lister):
         _add_directory(parser)
         return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[tuple[object, ...]]]:
-        status = Cluster.open(parsed_args.directory).status()
-        return COLUMNS, [tuple(node[column] for column in COLUMNS) for node in status]
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        return _status(Cluster.open(parsed_args.directory))
 
 
 class ShowBrokerLog(Command):
@@ -130,6 +141,10 @@ class ShowBrokerLog(Command):
                 self.app.stdout.flush()
         except FileNotFoundError:
             raise ConfigurationError(f"there is no {log}: the broker was never started") from None
+
+
+def _status(cluster: Cluster) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    return COLUMNS, [tuple(node[column] for column in COLUMNS) for node in cluster.status()]
 
 
 def _read(log: Path, *, follow: bool) -> Iterator[str]:

@@ -1,11 +1,19 @@
 """What the commands have in common."""
 
+import abc
 import argparse
-from typing import cast
+import csv
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO, cast
 
-from cliff import command, lister, show
+from cliff import columns, command, lister, show
+from cliff.formatters import base
+from stevedore import extension
 
 from notifier_kafka.cli import main
+
+# Of what comes bit by bit: a table of all of it is never finished.
+STREAMED = ("csv", "json", "table", "value")
 
 
 class Command(command.Command):
@@ -23,14 +31,7 @@ class Command(command.Command):
 class _Printing(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--json",
-            dest="formatter",
-            action="store_const",
-            const="json",
-            default=argparse.SUPPRESS,
-            help="The same as -f json.",
-        )
+        _add_json(parser, "formatter")
         # An empty table would be an empty line, which says nothing.
         parser.set_defaults(print_empty=True)
         return parser
@@ -40,5 +41,71 @@ class Lister(_Printing, lister.Lister):
     """A command that prints a list: ``-f table|json|csv|value|yaml``, or ``--json``."""
 
 
+class LineLister(Lister):
+    """A list whose table would be wider than a terminal: a person gets lines, each as it is found."""
+
+    @abc.abstractmethod
+    def line(self, *row: Any) -> str:
+        """Spell a row for a person."""
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
+    ) -> int:
+        if parsed_args.formatter != "table":
+            return int(super().produce_output(parsed_args, column_names, list(data)))
+        for row in data:
+            self.app.stdout.write(self.line(*row))
+            self.app.stdout.flush()
+        return 0
+
+
 class ShowOne(_Printing, show.ShowOne):
-    """A command that prints one thing: ``-f table|json|value|yaml|shell``, or ``--json``."""
+    """A command that prints one thing: ``-f table|json|csv|value|yaml|shell``, or ``--json``."""
+
+    def _load_formatter_plugins(self) -> Any:
+        found = super()._load_formatter_plugins()
+        # cliff has it for lists only.
+        found.extensions.append(extension.Extension("csv", cast(Any, None), cast(Any, None), _OneAsCsv()))
+        return found
+
+
+class _OneAsCsv(base.SingleFormatter):
+    """A line of names and one of values, as a list of one thing has them."""
+
+    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,  # noqa: ARG002 - the signature is cliff's
+    ) -> None:
+        writer = csv.writer(stdout, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(column_names)
+        cells = [v.machine_readable() if isinstance(v, columns.FormattableColumn) else v for v in data]
+        writer.writerow(cells)
+
+
+def add_stream_format(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add ``-f`` and ``--json`` to a command that prints bit by bit; ``format`` is what was chosen."""
+    parser.add_argument(
+        "-f",
+        "--format",
+        choices=STREAMED,
+        default=default,
+        help="%(default)s without it; json is JSON lines.",
+    )
+    _add_json(parser, "format")
+
+
+def _add_json(parser: argparse.ArgumentParser, name: str) -> None:
+    parser.add_argument(
+        "--json",
+        dest=name,
+        action="store_const",
+        const="json",
+        default=argparse.SUPPRESS,
+        help="The same as -f json.",
+    )

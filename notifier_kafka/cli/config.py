@@ -10,7 +10,7 @@ from oslo_config import cfg, generator
 from notifier_kafka import client_config, url
 from notifier_kafka.cli import known, payloads, text
 from notifier_kafka.cli.cells import ABSENT
-from notifier_kafka.cli.command import Command, Lister
+from notifier_kafka.cli.command import Command, LineLister, Lister
 from notifier_kafka.cli.exits import Exit
 from notifier_kafka.errors import ConfigurationError
 
@@ -54,7 +54,7 @@ class ShowConfig(Lister):
         return ("group", "option", "value", "origin"), rows
 
 
-class ValidateConfig(Command):
+class ValidateConfig(LineLister):
     """Print a line for each thing that is wrong with the configuration; exit code 5 if any is.
 
     Looks at names, values, the channels, keys and drivers that they name and the transport
@@ -64,15 +64,23 @@ class ValidateConfig(Command):
     def take_action(
         self,
         parsed_args: argparse.Namespace,  # noqa: ARG002 - the signature is cliff's
-    ) -> int:
-        conf = self.program.configuration()
-        found = list(known.problems(conf, self.program.options.transport_url))
-        for problem in found:
-            self.app.stdout.write(f"{text.visible(str(problem))}\n")
-        if not found:
-            read = ", ".join(map(str, known.files(conf))) or "no file was read, the defaults count"
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        self._conf = self.program.configuration()
+        self._found = list(known.problems(self._conf, self.program.options.transport_url))
+        rows = [tuple(text.visible(each) for each in problem) for problem in self._found]
+        return known.Problem._fields, rows
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        super().run(parsed_args)
+        if self._found:
+            return Exit.CONFIGURATION
+        if parsed_args.formatter == "table":
+            read = ", ".join(map(str, known.files(self._conf))) or "no file was read, the defaults count"
             self.app.stdout.write(f"nothing is wrong: {text.visible(read)}\n")
-        return Exit.CONFIGURATION if found else Exit.OK
+        return Exit.OK
+
+    def line(self, *row: Any) -> str:
+        return f"{known.Problem(*row)}\n"
 
 
 class ImportConfig(Command):

@@ -8,14 +8,14 @@ from oslo_config import cfg
 
 from notifier_kafka.cli import checks, text
 from notifier_kafka.cli.checks import Finding
-from notifier_kafka.cli.command import Lister
+from notifier_kafka.cli.command import LineLister
 from notifier_kafka.cli.exits import Exit
 from notifier_kafka.errors import ConfigurationError, MessagingException
 
 WIDTH = 24
 
 
-class Doctor(Lister):
+class Doctor(LineLister):
     """Look at everything that is needed, and say OK, WARN or FAIL of each with what mends it.
 
     Python, each Java and why it is taken or not, the extras, the jars in the cache, the
@@ -28,21 +28,14 @@ class Doctor(Lister):
         self._code = Exit.OK
         return ("status", "check", "found", "fix"), self._rows(parsed_args)
 
-    def produce_output(
-        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
-    ) -> int:
-        if parsed_args.formatter == "table":
-            # As each is found: the transport may take seconds. A table of such lines is too wide.
-            for row in data:
-                self.app.stdout.write(_line(*row))
-                self.app.stdout.flush()
-        else:
-            super().produce_output(parsed_args, column_names, list(data))
-        return self._code
-
     def run(self, parsed_args: argparse.Namespace) -> int:
         super().run(parsed_args)
         return self._code
+
+    def line(self, *row: Any) -> str:
+        status, check, found, fix = row
+        line = f"{status:<5}{check:<{WIDTH}}{found}\n"
+        return line + (f"{'':<{5 + WIDTH}}-> {fix}\n" if fix else "")
 
     def _rows(self, parsed_args: argparse.Namespace) -> Iterator[Sequence[str]]:  # noqa: ARG002
         for finding in self._findings():
@@ -74,8 +67,3 @@ class Doctor(Lister):
             return conf, checks.spark_java(conf), ""
         except MessagingException:
             return conf, None, ""  # told with the other problems
-
-
-def _line(status: str, check: str, found: str, fix: str) -> str:
-    line = f"{status:<5}{check:<{WIDTH}}{found}\n"
-    return line + (f"{'':<{5 + WIDTH}}-> {fix}\n" if fix else "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from notifier_kafka import options, topics
 from notifier_kafka.cli import arguments, shown, text
-from notifier_kafka.cli.command import Command
+from notifier_kafka.cli.command import Command, add_stream_format
 from notifier_kafka.cli.exits import UsageError
 from notifier_kafka.cli.watching import Stop, Watch
 from notifier_kafka.driver import Delivery, Driver, Positions, Start, Subscription
@@ -46,8 +46,7 @@ class _Stream(Command):
         )
         add("--where", action="append", type=arguments.condition, metavar="FIELD=RE", help=WHERE_HELP)
         add("--timeout", type=arguments.seconds, metavar="S", help="End when nothing came for S seconds.")
-        add("-f", "--format", choices=sorted(shown.FORMATS), default="json", help="json without it.")
-        add("--json", dest="format", action="store_const", const="json", help="The same as -f json.")
+        add_stream_format(parser, "json")
         return parser
 
 

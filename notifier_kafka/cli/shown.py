@@ -60,10 +60,11 @@ def _cells(found: Members) -> list[str]:
 
 
 def _as_csv(found: Members) -> str:
-    return _csv(_cells(found))
+    return csv_line(_cells(found))
 
 
-def _csv(cells: Sequence[str]) -> str:
+def csv_line(cells: Sequence[str]) -> str:
+    """Spell cells as a line of CSV, without its end."""
     line = io.StringIO()
     csv.writer(line, quoting=csv.QUOTE_NONNUMERIC, lineterminator="").writerow(cells)
     return line.getvalue()
@@ -93,7 +94,7 @@ FORMATS: dict[str, Callable[[Members], str]] = {
 def header(form: str) -> str:
     """Return what stands above the lines of a format."""
     if form == "csv":
-        return _csv(COLUMNS)
+        return csv_line(COLUMNS)
     if form == "table":
         return _fitted(" ".join(name.ljust(width) for name, width in _TABLE.items()).rstrip())
     return ""

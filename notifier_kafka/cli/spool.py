@@ -12,7 +12,7 @@ from oslo_config import cfg
 from notifier_kafka import accounts, losses, options, spool_directory, spool_file, spool_forwarder
 from notifier_kafka.cli import arguments, text
 from notifier_kafka.cli.cells import ABSENT
-from notifier_kafka.cli.command import Command, Lister
+from notifier_kafka.cli.command import Lister, ShowOne
 from notifier_kafka.cli.exits import Partial
 from notifier_kafka.driver import Limits
 from notifier_kafka.errors import ConfigurationError, MessagingException
@@ -43,7 +43,7 @@ class ShowSpool(Lister):
         return COLUMNS, [_row(seen, opener) for seen in spool_directory.listing(directory)]
 
 
-class FlushSpool(Command):
+class FlushSpool(ShowOne):
     """Send what processes that are gone left in the spool; exit code 4 if some stays.
 
     Processes that run send their own.
@@ -60,14 +60,21 @@ class FlushSpool(Command):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         with self.program.transport() as transport:
             directory = _directory(transport.conf, parsed_args.directory)
             counts, left = _flush(transport, directory, time.monotonic() + parsed_args.timeout)
-        self.app.stdout.write(f"sent {counts.pop('forwarded', 0)}\n")
-        lost = sum(counts.values())
-        if lost or left:
-            raise Partial(f"spool {directory}: {left} remain, {lost} were given up")
+        sent = counts.pop("forwarded", 0)
+        self._rest = (left, sum(counts.values()))
+        return ("directory", "sent", "remain", "given_up"), (text.visible(str(directory)), sent, *self._rest)
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        result: int = super().run(parsed_args)
+        self.app.stdout.flush()
+        if any(self._rest):
+            left, lost = self._rest
+            raise Partial(f"spool flush: {left} remain, {lost} were given up")
+        return result
 
 
 def _flush(

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from notifier_kafka import codec, options, topics
-from notifier_kafka.cli import arguments, text
-from notifier_kafka.cli.command import Command
+from notifier_kafka.cli import arguments, shown, text
+from notifier_kafka.cli.command import Command, add_stream_format
 from notifier_kafka.cli.watching import WAIT, Stop, Watch
 from notifier_kafka.driver import Admin, Delivery
 from notifier_kafka.errors import TopicNotFound, TransportUnavailable
@@ -23,6 +23,7 @@ BATCH = 2_000
 INTERVAL = 2.0
 MOST_TYPES = 1_000
 OTHERS = "(others)"
+COLUMNS = ("at", "event_type", "rate", "total", "errors")
 ERRORS = ("ERROR", "CRITICAL")
 HOME, LINE_END, SCREEN_END = "\x1b[H", "\x1b[K\n", "\x1b[K\x1b[J"
 RED, PLAIN = "\x1b[31m", "\x1b[0m"
@@ -31,8 +32,9 @@ RED, PLAIN = "\x1b[31m", "\x1b[0m"
 class Top(Command):
     """Show the rate of each event type, its errors, and the lag of each group, until interrupted.
 
-    Looks on from now and takes nothing from anyone. A screen on a terminal, plain lines
-    elsewhere.
+    Looks on from now and takes nothing from anyone. A table is a screen on a terminal and
+    plain lines elsewhere; JSON is an object for each look; CSV and values are a line for
+    each event type.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -47,7 +49,7 @@ class Top(Command):
             help="Seconds between two looks. Default: %(default)g.",
         )
         add("--count", type=arguments.positive, metavar="N", help="End after N looks.")
-        add("--json", action="store_true", help="An object for each look, one a line.")
+        add_stream_format(parser, "table")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -109,13 +111,16 @@ class Look(NamedTuple):
 def _show(transport: NotificationTransport, args: argparse.Namespace, stop: Stop) -> None:
     names = args.topic or options.notifications(transport.conf).topics
     bus = [topics.bus_topic(t, p, transport.driver.virtual_host) for t in names for p in PRIORITIES]
-    screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not args.json
-    write = _as_object if args.json else _as_screen if screen else _as_lines
+    able = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    screen = able and args.format == "table"
+    write = _as_screen if screen else FORMATS[args.format]
     subscription = transport.driver.subscribe(bus, None, "latest")
     try:
         watch = Watch(subscription, None)
         if screen:
             sys.stdout.write(HOME + SCREEN_END)
+        if args.format == "csv":
+            sys.stdout.write(f"{shown.csv_line(COLUMNS)}\n")
         for look in _looks(watch, transport.driver.admin(), args.interval, stop):
             sys.stdout.write(write(look, transport.url.masked()))
             sys.stdout.flush()
@@ -179,6 +184,24 @@ def _as_lines(look: Look, _url: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _cells(look: Look) -> Iterator[list[str]]:
+    at, counts = text.iso(look.moment), look.counts
+    for name in look.types:
+        numbers = f"{look.rate(name):.1f}", str(counts.total[name]), str(counts.errors[name])
+        yield [at, text.visible(name), *numbers]
+
+
+def _as_csv(look: Look, _url: str) -> str:
+    return "".join(f"{shown.csv_line(cells)}\n" for cells in _cells(look))
+
+
+def _as_values(look: Look, _url: str) -> str:
+    return "".join(f"{' '.join(cells)}\n" for cells in _cells(look))
+
+
+FORMATS = {"table": _as_lines, "json": _as_object, "csv": _as_csv, "value": _as_values}
+
+
 def _summary(look: Look) -> str:
     counts = look.counts
     return (
@@ -207,7 +230,7 @@ def _group_lines(look: Look, most: int) -> list[str]:
 
 def _type_line(look: Look, name: str, width: int) -> str:
     counts = look.counts
-    shown, errors = text.visible(name)[:39], counts.errors[name]
-    line = f"{shown:<40}{look.rate(name):>9.1f}{counts.total[name]:>11}{errors:>8}"
+    told, errors = text.visible(name)[:39], counts.errors[name]
+    line = f"{told:<40}{look.rate(name):>9.1f}{counts.total[name]:>11}{errors:>8}"
     coloured = errors and not os.environ.get("NO_COLOR")
     return f"{RED}{line[:width]}{PLAIN}" if coloured else line[:width]

@@ -87,6 +87,26 @@ def test_lines_where_there_is_no_terminal(log: Log) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("form", "header"), [("csv", '"at","event_type","rate","total","errors"\n'), ("value", "")]
+)
+def test_a_line_for_each_type(log: Log, tmp_path: pathlib.Path, form: str, header: str) -> None:
+    seen = tmp_path / "seen"
+    with seen.open("w") as stream:
+        top = log.start("top", "-f", form, "--interval", "0.5", stdout=stream)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while seen.read_text().count("order.paid") < 2:
+            assert time.monotonic() < deadline, seen.read_text()
+            feed(log)
+    finally:
+        top.kill()
+        top.wait()
+    assert seen.read_text().startswith(header or "20")
+    for line in seen.read_text().splitlines():
+        assert line.isprintable()
+
+
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_a_screen_on_a_terminal_that_nobody_else_steers(log: Log, no_color: str) -> None:
     log.environment["NO_COLOR"] = no_color

@@ -131,9 +131,9 @@ def test_a_secured_broker_is_started_used_and_stopped_by_commands(tmp_path: Path
         for client in CLIENTS:
             given = ["--config-file", ini, "--transport-url", f"{url}?client={client}"]
             tool(*given, "send", "--topic", f"by-{client}", "1")
-            given[1] = said["config_file of the user that needs ACLs"]
+            given[1] = said["config_file_of_client"]
             tool(*given, "topics", "create", f"of-{client}", exit_code=3)
-        tool("broker", "stop", *where)
+        assert json.loads(tool("broker", "stop", "--json", *where))[0]["state"] == "stopped"
         assert json.loads(tool("broker", "status", "--json", *where))[0]["state"] == "stopped"
         assert url in tool("broker", "start", *where)
         listed = json.loads(tool("--config-file", ini, "--transport-url", url, "topics", "list", "--json"))

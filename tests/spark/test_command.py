@@ -1,5 +1,6 @@
 """``notifier-kafka aggregate`` as a program: what it refuses before Spark starts."""
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -79,4 +80,9 @@ def test_a_dry_run_says_what_there_is(tmp_path: Path) -> None:
     assert "4 records in " in bounded.stderr
     before = run(made, "aggregate", "--dry-run", "--topic", "t", "--until", "2020-01-01T00:00:00Z")
     assert "0 records" in before.stderr
+    for_programs = run(made, "aggregate", "--dry-run", "--topic", "t", "-f", "csv")
+    assert for_programs.stderr == ""
+    header, *rows = csv.reader(for_programs.stdout.splitlines())
+    assert header == ["topic", "partition", "first", "next", "records"]
+    assert sum(int(row[-1]) for row in rows) == len(traffic.records(traffic.notifications(20)))
     assert not (tmp_path / "checkpoint").exists()

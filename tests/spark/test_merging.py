@@ -244,7 +244,9 @@ def test_the_commands_over_an_output(
         return code, *capsys.readouterr()
 
     for before in (3, 1):
-        assert said("compact") == (0, "", f"notifier-kafka: {output}: 1 files of {before}\n")
+        code, shown, error = said("compact", "--json")
+        assert (code, error) == (0, "")
+        assert json.loads(shown) == [{"output": output, "files_before": before, "files_after": 1}]
     code, shown, _ = said("show", "--metric", "m", "--chart", "-f", "json")
     (line,) = json.loads(shown)
     assert (code, line["course"], line["lowest"], line["highest"]) == (0, "▃▆█", 1.0, 3.0)

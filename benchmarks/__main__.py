@@ -1,62 +1,117 @@
-"""``python -m benchmarks``: this project beside bare loops that do the same work in the same run."""
+"""``python -m benchmarks``: this project beside its alternatives, on the same work in the same run."""
 
 import argparse
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
-from benchmarks import block, embedded, kafka, measure
+from benchmarks import (
+    backlog,
+    block,
+    embedded,
+    growth,
+    latency,
+    listening,
+    measure,
+    memory,
+    peers,
+    publishing,
+    rows,
+    sizes,
+    spark_rows,
+)
+from benchmarks.rows import Row
+from benchmarks.scene import Scene
 
-BENCHMARKS: dict[str, Callable[[int, int], Any]] = {
+SECTIONS: dict[str, Callable[[Scene], list[Row]]] = {
+    "kafka-publish": publishing.publish,
+    "kafka-listen": listening.listen,
+    "block": block.block,
+    "latency": latency.latency,
+    "backlog": backlog.backlog,
     "publish": embedded.publish,
     "listen": embedded.listen,
-    "kafka-publish": kafka.publish,
-    "kafka-listen": kafka.listen,
-    "block": block.block,
+    "memory": memory.memory,
+    "growth": growth.growth,
+    "spark": spark_rows.spark,
 }
 
 
-class Size(NamedTuple):
-    """How many notifications each round has, and how many rounds there are."""
-
-    each: int
-    rounds: int
-
-
-FULL = Size(100_000, 5)
-QUICK = Size(20_000, 3)
-
-
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    known = f"of {', '.join(BENCHMARKS)}; default all of these; or spark, which goes alone"
-    parser.add_argument("names", nargs="*", metavar="NAME", help=known)
-    parser.add_argument("--count", type=int, help=f"notifications in a round; default {FULL.each}")
-    parser.add_argument("--rounds", type=int, help=f"default {FULL.rounds}")
-    parser.add_argument(
-        "--quick", action="store_true", help=f"{QUICK.rounds} rounds of {QUICK.each}: a first impression"
-    )
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    arguments = parser.parse_args()
+    add = parser.add_argument
+    known = f"all, or of {', '.join(SECTIONS)}; publish and listen are over SQLite; default all"
+    add("names", nargs="*", metavar="NAME", help=known)
+    add("--quick", action="store_true", help="a first impression, in less than five minutes")
+    add("--tiny", action="store_true", help="too little to mean anything: does it run?")
+    add("--count", type=int, help="notifications in a round")
+    add("--rounds", type=int)
+    add("--no-peers", action="store_true", help="without what is installed from the package index")
+    add("--json", action="store_true", help="print JSON instead of a table")
+    add("--output", type=Path, metavar="FILE", help="write JSON as well")
+    add("--page", type=Path, metavar="FILE", help="write a page of plots as well; needs the extra report")
+    arguments = parser.parse_args(given)
+    if unknown := set(arguments.names) - {"all", *SECTIONS}:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     if arguments.names == ["spark"]:
         # Here, because it alone needs PySpark.
         from benchmarks import spark
 
         spark.main(quick=arguments.quick, as_json=arguments.json)
         return
-    if unknown := set(arguments.names) - set(BENCHMARKS):
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(BENCHMARKS)}")
-    usual = QUICK if arguments.quick else FULL
-    size = Size(arguments.count or usual.each, arguments.rounds or usual.rounds)
-    results: dict[str, list[Any]] = {}
-    for name in arguments.names or BENCHMARKS:
-        results |= BENCHMARKS[name](*size)
+    _report(arguments, *_measure(arguments))
+
+
+def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
+    size = sizes.QUICK if arguments.quick else sizes.TINY if arguments.tiny else sizes.FULL
+    size = size._replace(each=arguments.count or size.each, rounds=arguments.rounds or size.rounds)
+    wanted = SECTIONS if set(arguments.names) <= {"all"} else dict.fromkeys(arguments.names)
+    origin, found = _origin(size), []
+    if not arguments.no_peers:
+        # First, so that nobody's time is spoiled by it.
+        origin["peers"] = {peer: peers.versions(peer) for peer in peers.REQUIREMENTS}
+    with Scene(size, peers=not arguments.no_peers) as scene:
+        for name in wanted:
+            measure.say(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
+            found += SECTIONS[name](scene)
+    origin["seconds"] = round(time.perf_counter() - _BEGAN)
+    return origin, found
+
+
+_BEGAN = time.perf_counter()
+
+
+def _origin(size: sizes.Size) -> dict[str, Any]:
+    """Say what was measured where and when: figures without it say nothing."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": f"{os.cpu_count()} cores, {memory_bytes / 2**30:.0f} GiB, {platform.machine()}",
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "size": size._asdict(),
+    }
+
+
+def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[Row]) -> None:
+    made = json.dumps({**origin, "rows": [rows.plain(row) for row in found]}, indent=2, ensure_ascii=False)
+    if arguments.output:
+        arguments.output.write_text(f"{made}\n", encoding="utf-8")
+    if arguments.page:
+        from benchmarks import page
+
+        arguments.page.write_text(page.make(origin, found), encoding="utf-8")
     if arguments.json:
-        print(json.dumps({title: [r._asdict() for r in found] for title, found in results.items()}, indent=2))
+        sys.stdout.write(f"{made}\n")
         return
-    for title, found in results.items():
-        draw = block.table if isinstance(found[0], block.Blocking) else measure.table
-        print(draw(f"{title}: {size.each:,} notifications of 200 bytes", found))
+    head = f"{origin['date']}, {origin['machine']}, load {origin['load']:.1f}, Python {origin['python']}"
+    each = f"{origin['size']['each']:,} notifications a round, {origin['size']['rounds']} rounds"
+    print(f"{head}\n{each}, {origin['seconds']} s", rows.table(found), "", rows.summary(found), sep="\n")
 
 
 if __name__ == "__main__":

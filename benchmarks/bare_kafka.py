@@ -7,11 +7,10 @@ the code above the client and not its tuning: acks=all, idempotence, no linger, 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-Message = tuple[bytes, list[tuple[str, bytes]]]
-"""A value and its headers."""
+from benchmarks import protocol
+from benchmarks.protocol import BATCH, Message
 
-BATCH = 1_000
-PATIENCE = 60.0
+PATIENCE = protocol.PATIENCE
 
 
 class Void(RuntimeError):

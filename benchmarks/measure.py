@@ -1,17 +1,16 @@
-"""Runs contestants in turn, several rounds, and compares their medians.
-
-One figure alone says more about the machine's other load than about the code, so each
-is also given as a ratio to a bare loop that did the same work in the same run.
-"""
+"""Runs contestants in turn, several rounds: both sides of a round meet the same machine."""
 
 import gc
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-Work = Callable[[int], None]
+Work = Callable[[int], float | None]
+"""Does so much work; returns the seconds it took where it knows better than its caller."""
+
+Rates = dict[str, list[float]]
+"""How much each contestant did in a second, in every round."""
 
 
 class Contestant(NamedTuple):
@@ -19,54 +18,34 @@ class Contestant(NamedTuple):
 
     name: str
     work: Work
-    prepare: Callable[[int], None] = lambda _count: None
-    finish: Callable[[], None] = lambda: None
+    prepare: Callable[[int], object] = lambda _count: None
+    finish: Callable[[], object] = lambda: None
 
 
-class Result(NamedTuple):
-    name: str
-    rate: float
-    slowest: float
-    fastest: float
-    ratio: float
-
-
-def compare(contestants: Sequence[Contestant], count: int, rounds: int) -> list[Result]:
-    """Measure all, interleaved; ratios are to the last contestant, the bare loop."""
-    rates: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
+def compare(contestants: Sequence[Contestant], count: int, rounds: int) -> Rates:
+    """Measure all, interleaved, each round in another order: who comes first meets a colder machine."""
+    rates: Rates = {contestant.name: [] for contestant in contestants}
     for number in range(rounds):
-        for contestant in contestants:
-            print(f"  round {number + 1}/{rounds}: {contestant.name}", file=sys.stderr)
+        first = number % len(contestants)
+        for contestant in [*contestants[first:], *contestants[:first]]:
+            say(f"round {number + 1}/{rounds}: {contestant.name}")
             rates[contestant.name].append(_rate(contestant, count))
-    bare = rates[contestants[-1].name]
-    return [
-        Result(
-            name,
-            statistics.median(found),
-            min(found),
-            max(found),
-            # Rounds are compared one by one: both sides of a round met the same machine.
-            statistics.median(one / other for one, other in zip(found, bare, strict=True)),
-        )
-        for name, found in rates.items()
-    ]
+    return rates
+
+
+def say(what: str) -> None:
+    """Say what is under way, to whoever waits."""
+    print(f"  {what}", file=sys.stderr, flush=True)
 
 
 def _rate(contestant: Contestant, count: int) -> float:
     contestant.prepare(count)
-    gc.collect()
-    begin = time.perf_counter()
-    contestant.work(count)
-    seconds = time.perf_counter() - begin
-    contestant.finish()
+    try:
+        gc.collect()
+        begin = time.perf_counter()
+        seconds = contestant.work(count)
+        if seconds is None:
+            seconds = time.perf_counter() - begin
+    finally:
+        contestant.finish()
     return count / seconds
-
-
-def table(title: str, results: Sequence[Result]) -> str:
-    """Draw results as text."""
-    bare = results[-1].name
-    lines = [title, f"  {'':34}{'per second':>12}{'slowest':>12}{'fastest':>12}   ratio to {bare}"]
-    lines += [
-        f"  {r.name:34}{r.rate:12,.0f}{r.slowest:12,.0f}{r.fastest:12,.0f}{r.ratio:8.2f}" for r in results
-    ]
-    return "\n".join(lines)

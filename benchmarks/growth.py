@@ -1,0 +1,103 @@
+"""How the cost of publishing grows: with processes, with the payload, with partitions, with topics.
+
+Rates are of all notifications together, published one by one with the confluent client;
+ratios are to the smallest of each table.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import cycle, islice
+from typing import Any
+
+from benchmarks import measure, protocol, rows, work
+from benchmarks.peers import Child
+from benchmarks.rows import Row
+from benchmarks.scene import Scene
+from notifier_kafka import notifier
+
+CLIENT = "confluent-kafka"
+PROCESSES = (1, 2, 4, 8)
+KILOBYTES = (0.1, 1, 10, 100)
+PARTITIONS = (1, 2, 4, 8, 16, 32, 64)
+TOPICS = (1, 10, 100, 1_000)
+BYTES_EACH = 500  # a round of large payloads has fewer, so that it moves about as many bytes
+
+
+def growth(scene: Scene) -> list[Row]:
+    """Make the four tables."""
+    found = []
+    for title, make in _TABLES.items():
+        with ExitStack() as stack:
+            contestants = list(make(scene, stack))
+            rates = measure.compare(contestants, scene.size.each, scene.size.growth_rounds)
+        found += rows.growth(f"publish, growing {title}", rates)
+    return found
+
+
+def _processes(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
+    url, topic = f"{scene.cluster.url}/?client={CLIENT}", scene.topic()
+    children = [stack.enter_context(Child("publisher", url, topic)) for _ in range(max(PROCESSES))]
+
+    def publish(number: int) -> Callable[[int], None]:
+        def run(count: int) -> None:
+            for child in children[:number]:
+                child.tell("work", max(1, count // number))
+            for child in children[:number]:
+                child.answer()
+
+        return run
+
+    for number in PROCESSES:
+        yield measure.Contestant(f"{number} process{'es' * (number > 1)}", publish(number))
+
+
+def _payloads(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
+    bus = stack.enter_context(scene.bus(CLIENT))
+    through = work.sender(bus, scene.topic())
+
+    def publish(payload: dict[str, Any], size: float) -> Callable[[int], float]:
+        def run(count: int) -> float:
+            fewer = max(1, min(count, round(count * BYTES_EACH / size)))
+            begin = time.perf_counter()
+            work.one_by_one(through, fewer, payload)
+            return (time.perf_counter() - begin) * count / fewer
+
+        return run
+
+    for kilobytes in KILOBYTES:
+        size = kilobytes * 1000
+        yield measure.Contestant(f"{kilobytes:g} KB", publish({"text": "x" * round(size - 11)}, size))
+
+
+def _partitions(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
+    bus = stack.enter_context(scene.bus(CLIENT))
+    for number in PARTITIONS:
+        through = work.sender(bus, scene.topic(number))
+        yield _publishing(f"{number} partition{'s' * (number > 1)}", [through])
+
+
+def _topics(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
+    bus = stack.enter_context(scene.bus(CLIENT))
+    senders: list[notifier.Notifier] = []
+    for number in [each for each in TOPICS if each <= scene.size.most] or TOPICS[:1]:
+        measure.say(f"making {number - len(senders)} topics")
+        senders += [work.sender(bus, scene.topic(1)) for _ in range(number - len(senders))]
+        yield _publishing(f"{number:,} topic{'s' * (number > 1)} of 1 partition", senders[:number])
+
+
+def _publishing(name: str, senders: list[notifier.Notifier]) -> measure.Contestant:
+    def run(count: int) -> None:
+        for through in islice(cycle(senders), count):
+            through.info({}, protocol.EVENT, protocol.PAYLOAD)
+        work.expect_all_durable(senders[0])
+
+    return measure.Contestant(name, run)
+
+
+_TABLES = {
+    "processes": _processes,
+    "payload": _payloads,
+    "partitions": _partitions,
+    "topics": _topics,
+}

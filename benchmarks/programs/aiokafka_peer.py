@@ -1,0 +1,75 @@
+"""aiokafka: ``publish|listen BOOTSTRAP TOPIC``, with the same envelope."""
+
+import asyncio
+import random
+import sys
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import aiokafka  # type: ignore[import-not-found,unused-ignore]
+
+from benchmarks import protocol
+
+
+def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
+    async def start() -> Any:
+        made = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True)
+        await made.start()
+        return made
+
+    producer = loop.run_until_complete(start())
+
+    async def work(count: int) -> None:
+        sent = []
+        for _ in range(count):
+            value, headers = _message()
+            sent.append(await producer.send(f"{topic}.info", value, headers=headers))
+        await asyncio.gather(*sent)
+
+    loop.run_until_complete(work(1))
+    protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
+
+
+def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
+    opened: list[Any] = []
+
+    async def prepare(_count: int) -> None:
+        consumer = aiokafka.AIOKafkaConsumer(
+            f"{topic}.info",
+            bootstrap_servers=bootstrap,
+            group_id=str(uuid.uuid4()),
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        await consumer.start()
+        opened.append(consumer)
+        await consumer.getone()
+
+    async def work(count: int) -> None:
+        consumer, left = opened[0], count - 1
+        while left > 0:
+            found = await consumer.getmany(timeout_ms=60_000, max_records=min(left, protocol.BATCH))
+            for messages in found.values():
+                for message in messages:
+                    protocol.opened(message.value)
+                left -= len(messages)
+            await consumer.commit()
+
+    async def finish(_count: int) -> None:
+        await opened.pop().stop()
+
+    steps = {each.__name__: each for each in (prepare, work, finish)}
+
+    def run(step: str) -> Any:
+        return lambda count: loop.run_until_complete(steps[step](count))
+
+    protocol.serve(**{step: run(step) for step in steps})
+
+
+def _message() -> protocol.Message:
+    message_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
+    return protocol.message(message_id, str(datetime.now(UTC).replace(tzinfo=None)))
+
+
+{"publish": publish, "listen": listen}[sys.argv[1]](asyncio.new_event_loop(), *sys.argv[2:])

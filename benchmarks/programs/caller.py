@@ -1,0 +1,51 @@
+"""Calls a notifier at a fixed pace, and notes what each call took: ``caller URL SPOOL CHANNEL``."""
+
+import sys
+import time
+from typing import Any
+
+from benchmarks import protocol
+from benchmarks.scene import connect
+from notifier_kafka import notifier
+
+PACE = 3_000  # calls a second
+LATE = 0.05
+WARM = 500
+SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+
+
+def main(url: str, spool: str, channel: str) -> None:
+    sender = notifier.Notifier(connect(url, spool_dir=spool), "compute.host1", driver=channel)
+
+    def prepare(_count: int) -> None:
+        for _ in range(WARM):
+            sender.info({}, "warm.up", protocol.PAYLOAD)
+        if left := sender.flush(protocol.PATIENCE):
+            raise RuntimeError(f"the broker did not take {left}")
+
+    def work(count: int) -> dict[str, Any]:
+        took = sorted(_call(sender.info, count))
+        found: dict[str, Any] = {name: took[int(count * share)] * 1e6 for name, share in SHARES.items()}
+        return found | {
+            "most": took[-1] * 1e6,
+            "late": sum(each > LATE for each in took),
+            "lost": sum(sender.stats().lost.values()),
+        }
+
+    protocol.serve(prepare=prepare, work=work)
+
+
+def _call(info: Any, count: int) -> list[float]:
+    took = [0.0] * count
+    clock, sleep = time.perf_counter, time.sleep
+    begin = clock()
+    for number in range(count):
+        if (early := begin + number / PACE - clock()) > 0:
+            sleep(early)
+        start = clock()
+        info({}, protocol.EVENT, protocol.PAYLOAD)
+        took[number] = clock() - start
+    return took
+
+
+main(*sys.argv[1:])

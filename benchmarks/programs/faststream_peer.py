@@ -1,0 +1,75 @@
+"""FastStream's confluent broker: ``publish|listen BOOTSTRAP TOPIC``, with the same envelope."""
+
+import asyncio
+import random
+import sys
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from faststream.confluent import KafkaBroker  # type: ignore[import-not-found,unused-ignore]
+
+from benchmarks import protocol
+
+IN_FLIGHT = 50_000
+
+
+def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
+    broker = KafkaBroker(bootstrap, acks="all", enable_idempotence=True, logger=None)
+    loop.run_until_complete(broker.start())
+
+    async def work(count: int) -> None:
+        sent = []
+        for _ in range(count):
+            value, headers = _message()
+            texts = {name: text.decode() for name, text in headers}
+            sent.append(await broker.publish(value, f"{topic}.info", headers=texts, no_confirm=True))
+            # librdkafka holds 100,000, and what comes beyond raises.
+            if len(sent) == IN_FLIGHT:
+                await asyncio.gather(*sent)
+                sent.clear()
+        await asyncio.gather(*sent)
+
+    loop.run_until_complete(work(1))
+    protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
+
+
+def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
+    async def work(count: int) -> float:
+        broker = KafkaBroker(bootstrap, logger=None)
+        done = asyncio.Event()
+        handled, first, began, ended = 0, 0, 0.0, 0.0
+
+        @broker.subscriber(  # type: ignore[untyped-decorator,unused-ignore]
+            f"{topic}.info",
+            group_id=str(uuid.uuid4()),
+            auto_offset_reset="earliest",
+            batch=True,
+            max_records=protocol.BATCH,
+        )
+        async def handle(messages: list[Any]) -> None:
+            nonlocal handled, first, began, ended
+            if not handled:
+                first, began = len(messages), time.perf_counter()
+            for message in messages:
+                protocol.loads(message["oslo.message"])
+            handled += len(messages)
+            if handled >= count and not done.is_set():
+                ended = time.perf_counter()
+                done.set()
+
+        await broker.start()
+        await asyncio.wait_for(done.wait(), protocol.PATIENCE)
+        await broker.stop()
+        return (ended - began) * count / max(1, handled - first)
+
+    protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
+
+
+def _message() -> protocol.Message:
+    message_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
+    return protocol.message(message_id, str(datetime.now(UTC).replace(tzinfo=None)))
+
+
+{"publish": publish, "listen": listen}[sys.argv[1]](asyncio.new_event_loop(), *sys.argv[2:])

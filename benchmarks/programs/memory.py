@@ -1,0 +1,65 @@
+"""Publishes 5,000 notifications a second and watches its own memory: ``memory URL OUTBOX_BYTES SPOOL``."""
+
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import protocol
+from benchmarks.scene import connect
+from notifier_kafka import notifier
+
+PACE = 5_000
+BEAT = 0.02  # seconds between bursts: a sleep for each costs more than the call
+SAMPLES = 0.1
+
+
+def main(url: str, outbox_bytes: str, spool: str) -> None:
+    # 0.2 s of what is offered, or 10 s: as many as the bytes allow.
+    bounds: dict[str, Any] = {"outbox_bytes": int(outbox_bytes), "outbox_records": 10**9}
+    bus = connect(url, **bounds, **({"spool_dir": spool} if spool else {}))
+    sender = notifier.Notifier(bus, protocol.PUBLISHER, driver="messagingv2", key="none")
+
+    def prepare(count: int) -> None:
+        for _ in range(count):
+            sender.info({}, protocol.EVENT, protocol.PAYLOAD)
+        if left := sender.flush(protocol.PATIENCE):
+            raise RuntimeError(f"the broker did not take {left}")
+
+    def work(milliseconds: int) -> dict[str, Any]:
+        samples, stop = [_resident()], threading.Event()
+
+        def watch() -> None:
+            while not stop.wait(SAMPLES):
+                samples.append(_resident())
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        offered = _publish(sender.info, milliseconds / 1000)
+        stop.set()
+        watcher.join()
+        samples.append(_resident())
+        half = (len(samples) + 1) // 2
+        peaks = {"before": samples[0], "first": max(samples[:half]), "second": max(samples[half:])}
+        return peaks | {"offered": offered, "lost": sum(sender.stats().lost.values())}
+
+    protocol.serve(prepare=prepare, work=work)
+
+
+def _publish(info: Any, seconds: float) -> int:
+    offered, begin = 0, time.perf_counter()
+    while (now := time.perf_counter() - begin) < seconds:
+        while offered < now * PACE:
+            info({}, protocol.EVENT, protocol.PAYLOAD)
+            offered += 1
+        time.sleep(BEAT)
+    return offered
+
+
+def _resident() -> int:
+    line = next(each for each in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in each)
+    return int(line.split()[1]) * 1024
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,37 @@
+"""Handles a thousand notifications a second: ``slow_listener URL TOPIC``."""
+
+import sys
+import time
+import uuid
+from typing import Any
+
+from benchmarks import protocol
+from benchmarks.scene import connect
+from notifier_kafka import listener, target
+
+
+class Slow:
+    """An endpoint."""
+
+    handled = 0
+
+    def info(self, *_message: Any) -> None:
+        time.sleep(0.001)
+        self.handled += 1
+
+
+def main(url: str, topic: str) -> None:
+    endpoint = Slow()
+    where = [target.Target(topic=topic)]
+    listener.get_notification_listener(connect(url), where, [endpoint], pool=str(uuid.uuid4())).start()
+
+    def wait(count: int) -> int:
+        deadline = time.monotonic() + protocol.PATIENCE
+        while endpoint.handled < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return endpoint.handled
+
+    protocol.serve(wait=wait)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,112 @@
+"""The table: what was measured, beside what, and whether it reaches its target."""
+
+import operator
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from benchmarks.measure import Rates
+
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "≥": operator.ge,
+    ">": operator.gt,
+    "≤": operator.le,
+    "<": operator.lt,
+}
+_HEADS = f"  {'':38}{'median':>11}{'least':>11}{'most':>11} {'':9}{'ratio':>7}{'least':>7}{'most':>7}"
+
+
+class Spread(NamedTuple):
+    """The median of all rounds, and the extremes."""
+
+    middle: float
+    least: float
+    most: float
+
+
+class Target(NamedTuple):
+    """What a row must reach: its ratio, or its figure where it has none."""
+
+    sign: str
+    bound: float
+
+
+class Row(NamedTuple):
+    """One line. The ratio is to the row or the quantity that ``beside`` names."""
+
+    group: str
+    name: str
+    figure: Spread
+    unit: str = "/s"
+    beside: str = ""
+    ratio: Spread | None = None
+    target: Target | None = None
+
+    @property
+    def met(self) -> bool | None:
+        """Say whether the median reaches the target; None without one."""
+        if self.target is None:
+            return None
+        return _HOLDS[self.target.sign]((self.ratio or self.figure).middle, self.target.bound)
+
+
+def spread(found: Sequence[float]) -> Spread:
+    """Sum up the rounds."""
+    return Spread(statistics.median(found), min(found), max(found))
+
+
+def alone(group: str, rates: Rates, name: str, target: Target | None = None) -> Row:
+    """Make a row of a contestant that is compared with nobody."""
+    return Row(group, name, spread(rates[name]), target=target)
+
+
+def beside(group: str, rates: Rates, name: str, other: str, target: Target | None = None) -> Row:
+    """Make a row of a contestant and another; rounds are compared one by one."""
+    ratios = [one / two for one, two in zip(rates[name], rates[other], strict=True)]
+    return Row(group, name, spread(rates[name]), "/s", other, spread(ratios), target)
+
+
+def growth(group: str, rates: Rates) -> list[Row]:
+    """Make the rows of one cost as it grows, each beside the first."""
+    first, *others = rates
+    return [alone(group, rates, first), *(beside(group, rates, each, first) for each in others)]
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Draw rows as text."""
+    lines = []
+    for group, members in groupby(rows, lambda row: row.group):
+        lines += ["", group, _HEADS]
+        lines += [_line(row) for row in members]
+    return "\n".join(lines)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Say how many targets are met, and which are not."""
+    aimed = [row for row in rows if row.target]
+    missed = [f"{row.group}: {row.name}" for row in aimed if not row.met]
+    lines = [f"{len(aimed) - len(missed)} of {len(aimed)} targets met"]
+    return "\n".join(lines + [f"  missed: {each}" for each in missed])
+
+
+def plain(row: Row) -> dict[str, Any]:
+    """Spell a row as JSON has it."""
+    nested = {
+        "figure": row.figure._asdict(),
+        "ratio": row.ratio._asdict() if row.ratio else None,
+        "target": row.target._asdict() if row.target else None,
+    }
+    return {**row._asdict(), **nested, "met": row.met}
+
+
+def _line(row: Row) -> str:
+    places = 0 if row.figure.middle >= 100 else 1 if row.figure.middle >= 10 else 2
+    line = f"  {row.name:38}" + "".join(f"{value:11,.{places}f}" for value in row.figure)
+    line += f" {row.unit:9}"
+    line += "".join(f"{value:7.2f}" for value in row.ratio) if row.ratio else " " * 21
+    if row.beside:
+        line += f" of {row.beside}"
+    if row.target:
+        line += f"  [{row.target.sign} {row.target.bound:,g}: {'met' if row.met else 'MISSED'}]"
+    return line

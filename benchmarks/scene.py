@@ -1,0 +1,70 @@
+"""What the measurements share: a real local broker, transports to it, topics on it."""
+
+import functools
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from benchmarks.protocol import PARTITIONS, PATIENCE
+from benchmarks.sizes import Size
+from notifier_kafka import options, transport
+from notifier_kafka.driver import Admin
+from notifier_kafka_drivers.kafka.cluster import Cluster
+
+
+class Scene(ExitStack):
+    """One run. The broker starts when the first section asks for it; leave it running well."""
+
+    def __init__(self, size: Size, *, peers: bool = True) -> None:
+        super().__init__()
+        self.size, self.peers = size, peers
+
+    @functools.cached_property
+    def directory(self) -> Path:
+        """A place for whatever a run needs on disk."""
+        return Path(self.enter_context(tempfile.TemporaryDirectory(prefix="notifier-kafka-benchmarks-")))
+
+    @functools.cached_property
+    def cluster(self) -> Cluster:
+        """One broker."""
+        # Not leashed: those of the tests are made to start fast and run slowly.
+        cluster = Cluster(self.directory / "kafka", leashed=False)
+        self.callback(cluster.stop)
+        cluster.start()
+        return cluster
+
+    @contextmanager
+    def bus(self, client: str, **notifications: Any) -> Iterator[transport.NotificationTransport]:
+        """Connect with a client library, and with values for [notifications]."""
+        # The bare loops never drop: neither may what is compared with them.
+        values = {"block_timeout": PATIENCE} | notifications
+        bus = connect(f"{self.cluster.url}/?client={client}", **values)
+        try:
+            yield bus
+        finally:
+            bus.cleanup()
+
+    def topic(self, partitions: int = PARTITIONS) -> str:
+        """Make a topic, for priority info; return what users call it."""
+        name = f"bench-{uuid.uuid4().hex[:8]}"
+        self._admin.create_topic(f"{name}.info", partitions)
+        return name
+
+    @functools.cached_property
+    def _admin(self) -> Admin:
+        return self.enter_context(self.bus("confluent-kafka")).driver.admin()
+
+
+def connect(url: str, **notifications: Any) -> transport.NotificationTransport:
+    """Make a transport of this program, with values for [notifications]."""
+    conf = cfg.ConfigOpts()
+    conf([], project="benchmarks", default_config_files=[], default_config_dirs=[])
+    options.register(conf)
+    for name, value in notifications.items():
+        conf.set_override(name, value, group=options.NOTIFICATIONS)
+    return transport.get_notification_transport(conf, url)

@@ -18,6 +18,7 @@ from notifier_kafka.errors import InvalidTransportURL
 MASK = "***"
 
 _BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|/?$)")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _ENCODE = "in a name, password or path, write / ? # @ , : and [ ] as %2F %3F %23 %40 %2C %3A %5B %5D"
 
 
@@ -84,6 +85,8 @@ class TransportURL:
     def _parse(cls, conf: cfg.ConfigOpts, text: object) -> "TransportURL":
         if not isinstance(text, str):
             raise InvalidTransportURL(type(text).__name__, "a URL is text")
+        if not _is_unicode(text):
+            raise InvalidTransportURL(mask(text), "no Unicode text")
         if not _BEGINNING.match(text):
             raise InvalidTransportURL(mask(text), "no driver named; it begins like kafka:// or sqlite://")
         try:
@@ -137,13 +140,24 @@ def mask(text: str) -> str:
     Rather too much than too little: a password with a character that should have been
     encoded can end up in any part.
     """
-    scheme, mark, rest = text.rpartition("://") if text.count("://") == 1 else ("", "", text)
+    scheme, mark, rest = text.partition("://")
+    if not _SCHEME.fullmatch(scheme) or "://" in rest:
+        scheme, mark, rest = "", "", text  # where the driver's name ends is anyone's guess
     login, at, place = rest.rpartition("@")
     base, question, _ = place.partition("?")
     base = re.sub(r":(?!\d*(?:[],/:]|$)).*", f":{MASK}", base.partition("#")[0])
     if at and "?" in login:
         base = ""  # an @ in the query: where the hosts end is anyone's guess
     return f"{scheme}{mark}{MASK + at if at else ''}{base}" + (f"?{MASK}" if question else "")
+
+
+def _is_unicode(text: str) -> bool:
+    # What a shell passes on that is no UTF-8 has halves of pairs in its place.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse_stray(text: str, parts: parse.SplitResult) -> None:

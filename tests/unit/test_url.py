@@ -95,6 +95,16 @@ def test_no_password_in_the_error_when_the_host_was_forgotten(conf: cfg.ConfigOp
     assert not _leaks(str(caught.value))
 
 
+@pytest.mark.parametrize(
+    "text", ["log.db?a=1 sqlite:///password=hunter2/", "me:hunter2@broker:9092/vhost?more=kafka://me"]
+)
+def test_what_stands_before_a_driver_s_name_is_hidden_too(conf: cfg.ConfigOpts, text: str) -> None:
+    with pytest.raises(InvalidTransportURL) as caught:
+        TransportURL.parse(conf, text)
+
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("password", ["12/34", "12#34", "12?34", "12,34"])
 def test_password_that_looks_like_a_port_is_not_taken_for_one(conf: cfg.ConfigOpts, password: str) -> None:
     with pytest.raises(InvalidTransportURL, match="%2F") as caught:
@@ -113,6 +123,7 @@ def test_password_that_looks_like_a_port_is_not_taken_for_one(conf: cfg.ConfigOp
         ("kafka://:9092", "without a host name"),
         ("kafka://[::1", "hosts that no URL has"),
         ("sqlite:////var/a#b.db", "%23"),
+        ("sqlite:////var/\udcff.db", "no Unicode text"),
     ],
 )
 def test_bad_url_is_one_clear_line(conf: cfg.ConfigOpts, text: str, said: str) -> None:

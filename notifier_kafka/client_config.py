@@ -104,6 +104,8 @@ def read(config: str, kind: str) -> dict[str, str]:
         parsed = json.loads(config)
     except ValueError as error:
         raise ConfigurationError(f"the client's configuration is no JSON: {error}") from None
+    except RecursionError:
+        raise ConfigurationError("the client's configuration is nested too deeply") from None
     if not isinstance(parsed, dict) or not isinstance(parsed.get("Properties"), dict):
         raise ConfigurationError('the client\'s configuration needs "Type" and "Properties"')
     if parsed.get("Type") != kind:

@@ -99,6 +99,8 @@ def read_routes(path: str) -> list[Route]:
             groups = yaml.load(file, Loader=_Loader)  # noqa: S506 - it is a SafeLoader
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:  # PyYAML lets an impossible date through as it is
         raise ConfigurationError(f"{path}: not readable: {' '.join(str(error).split())}") from None
     return [

@@ -15,6 +15,7 @@ from notifier_kafka.errors import ConfigurationError, DeliveryFailed
     ("text", "said"),
     [
         ("{", "the client's configuration is no JSON"),
+        ("[" * 100_000, "the client's configuration is nested too deeply"),
         ("[]", 'needs "Type" and "Properties"'),
         ('{"Type": "KafkaConsumerConfig", "Properties": {}}', "KafkaProducerConfig is needed here"),
         ('{"Type": "KafkaProducerConfig", "Properties": {}}', '"bootstrap.servers" is needed'),

@@ -129,6 +129,7 @@ def test_an_empty_file_sends_nothing(make: Make) -> None:
             "group: {log: {accepted_priorities: [inf]}}",
             ["accepted_priorities", "'inf'", "did you mean info?", "known are audit"],
         ),
+        ("- " * 1_000 + "x", ["nested too deeply"]),
         ("group: {log: {}, log: {accepted_events: [a]}}", ["not readable: 'log' stands twice", "line 1"]),
     ],
 )

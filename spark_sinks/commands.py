@@ -1,6 +1,7 @@
 """``notifier-kafka aggregate``."""
 
 import argparse
+import functools
 import signal
 import threading
 import time
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from notifier_kafka import options as framework
-from notifier_kafka.cli import arguments, text
+from notifier_kafka.cli import arguments, fetching, text
 from notifier_kafka.cli.command import Command, add_stream_format
 from notifier_kafka.cli.exits import Exit, Partial
 from notifier_kafka.driver import Driver
@@ -129,7 +130,8 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
     # Here, because PySpark takes a second to import and may not be installed.
     from spark_sinks import progress, running
 
-    with running.opened(driver, chosen) as made:
+    fetch = functools.partial(fetching.fetch, java_option=chosen.group.java)
+    with running.opened(driver, chosen, fetch) as made:
         # After Spark's own handler for Ctrl-C.
         stop = _Stop()
         bounds, teller = _bounds(chosen, args), Teller(args.format)

@@ -12,6 +12,7 @@ from notifier_kafka import jars, plugins
 from notifier_kafka.driver import Span
 from notifier_kafka.errors import ConfigurationError
 from notifier_kafka.url import TransportURL
+from spark_sinks.source import Fetch
 
 PORT = 9092
 
@@ -33,8 +34,8 @@ class ByConnector:
     def __init__(self, url: TransportURL) -> None:
         self._properties = properties(url)
 
-    def jars(self) -> Sequence[Path]:
-        return jars.fetch(jars.SPARK_KAFKA)
+    def jars(self, fetch: Fetch) -> Sequence[Path]:
+        return fetch(jars.SPARK_KAFKA)
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         frames = [self._read(spark, layer) for layer in _layers(spans)]

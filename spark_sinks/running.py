@@ -13,7 +13,7 @@ from spark_sinks.sums import Sums
 
 
 @contextlib.contextmanager
-def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
+def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[job.Job]:
     """Open a job; what can be refused without Spark is refused before it starts."""
     conf = driver.url.conf
     needed = source.load(driver.url)
@@ -30,7 +30,7 @@ def opened(driver: Driver, chosen: Settings) -> Iterator[job.Job]:
                 group.master,
                 group.memory,
                 group.shuffle_partitions,
-                jars=needed.jars(),
+                jars=needed.jars(fetch),
                 java=group.java,
                 extra=group.spark_properties,
             )

@@ -1,7 +1,7 @@
 """Where notifications come from: a source for each transport scheme, found by entry point."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,14 +15,17 @@ from spark_sinks import driver_source
 
 NAMESPACE = "spark_sinks.sources"
 
+# As jars.fetch; a person at a terminal gets a bar with it.
+Fetch = Callable[[str], Sequence[Path]]
+
 
 class Source(Protocol):
     """Reads the spans of a batch. Made with the transport's URL, which carries the configuration."""
 
     def __init__(self, url: TransportURL) -> None: ...
 
-    def jars(self) -> Sequence[Path]:
-        """Return the jars that Spark must have; they may have to be fetched."""
+    def jars(self, fetch: Fetch) -> Sequence[Path]:
+        """Return the jars that Spark must have; ``fetch`` gets a set of them by its name."""
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         """Return the records of the spans, with the columns of ``decode.RAW``."""
@@ -44,7 +47,7 @@ class ByDriver:
             )
         self._url = url
 
-    def jars(self) -> Sequence[Path]:
+    def jars(self, fetch: Fetch) -> Sequence[Path]:  # noqa: ARG002 - Python needs none
         return ()
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:

@@ -59,6 +59,8 @@ class Cluster:
             Node(self.directory / f"node-{number}", number, None, leashed=leashed)
             for number in range(1, nodes + 1)
         ]
+        # The option of java.find: a program, a JAVA_HOME, or the first that suits.
+        self.java: str | None = None
         self._authority = Authority(self.directory / "tls")
         self._fixed_port = port
         self._refresh()
@@ -212,7 +214,8 @@ class Cluster:
 
     @functools.cached_property
     def _runtime(self) -> Runtime:
-        return Runtime(java.find(java.KAFKA).path, ":".join(map(str, jars.fetch(jars.KAFKA))))
+        fetched = jars.fetch(jars.KAFKA, java_option=self.java)
+        return Runtime(java.find(java.KAFKA, self.java).path, ":".join(map(str, fetched)))
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from notifier_kafka import jars
-from notifier_kafka.cli import fetching, text
+from notifier_kafka.cli import fetching, known, text
 from notifier_kafka.cli.command import Command, Lister, ShowOne
 from notifier_kafka.errors import ConfigurationError
 
 from .cluster import Cluster
 from .credentials import ADMIN, CLIENT, MECHANISMS, Security
 from .layout import SIZES
+from .options import LOCAL_GROUP
 
 DEFAULT_PORT = 9092
 COLUMNS = ("node", "address", "state", "pid", "log")
@@ -64,7 +65,8 @@ class StartBroker(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
         cluster = _described(parsed_args)
-        fetching.fetch(jars.KAFKA)
+        cluster.java = known.java_option(self.program.configuration(), LOCAL_GROUP)
+        fetching.fetch(jars.KAFKA, cluster.java)
         cluster.start()
         found = {"transport_url": cluster.url}
         if not cluster.layout.security.open:
@@ -85,11 +87,11 @@ class StartBroker(ShowOne):
 
 
 def _described(given: argparse.Namespace) -> Cluster:
-    known = Path(given.directory, "cluster.json").exists()
-    if known and not (given.nodes or given.port or given.tls or given.sasl or given.acls):
+    there = Path(given.directory, "cluster.json").exists()
+    if there and not (given.nodes or given.port or given.tls or given.sasl or given.acls):
         return Cluster.open(given.directory)
     security = Security(tls=given.tls, sasl=given.sasl, acls=given.acls)
-    port = given.port if given.port is not None else 0 if known else DEFAULT_PORT
+    port = given.port if given.port is not None else 0 if there else DEFAULT_PORT
     return Cluster(given.directory, given.nodes or SIZES[0], port=port, security=security)
 
 

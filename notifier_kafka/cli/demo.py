@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from notifier_kafka import jars, java, plugins
-from notifier_kafka.cli import checks, day, fetching, known
+from notifier_kafka.cli import day, fetching, known
 from notifier_kafka.cli.aggregation import Aggregation
 from notifier_kafka.cli.arguments import page_file, positive
 from notifier_kafka.cli.bar import Bar
@@ -100,7 +100,7 @@ class Demo(Lister):
                 f"{', '.join(missing)}: not installed; pip install 'notifier-kafka[demo]', or --no-spark to "
                 "publish and listen only",
             )
-        java.find(java.SPARK, checks.spark_java(self.program.configuration()))
+        java.find(java.SPARK, known.java_option(self.program.configuration(), "spark_sinks"))
         directory = Path(args.output_file).absolute().parent
         if not os.access(directory, os.W_OK):
             raise UsageError(
@@ -113,11 +113,13 @@ class Demo(Lister):
         if not args.kafka:
             yield f"sqlite:///{directory}/log.db"
             return
+        java_option = known.java_option(self.program.configuration(), "broker")
         for name in [jars.KAFKA] + ([] if args.no_spark else [jars.SPARK_KAFKA]):
-            fetching.fetch(name)
+            fetching.fetch(name, java_option)
         bar = Bar("broker")
         bar.show(0, "starts")
         cluster = plugins.load("notifier_kafka.clusters", "kafka")(directory / "kafka", leashed=True)
+        cluster.java = java_option
         cluster.start()
         bar.end(cluster.url)
         try:

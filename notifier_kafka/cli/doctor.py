@@ -10,7 +10,7 @@ from notifier_kafka.cli import checks, text
 from notifier_kafka.cli.checks import Finding
 from notifier_kafka.cli.command import LineLister
 from notifier_kafka.cli.exits import Exit
-from notifier_kafka.errors import ConfigurationError, MessagingException
+from notifier_kafka.errors import ConfigurationError
 
 WIDTH = 24
 
@@ -44,10 +44,10 @@ class Doctor(LineLister):
 
     def _findings(self) -> Iterator[Finding]:
         url = self.program.options.transport_url
-        conf, java_option, wrong = self._configuration()
+        conf, wrong = self._configuration()
         yield from checks.python()
         yield from checks.extras()
-        yield from checks.javas(java_option)
+        yield from checks.javas(conf)
         yield from checks.cached_jars()
         if conf is None:
             yield Finding("FAIL", "configuration", wrong, "mend the line", Exit.CONFIGURATION)
@@ -58,12 +58,8 @@ class Doctor(LineLister):
             yield from checks.reachable(conf, url)
             yield from checks.disk(conf)
 
-    def _configuration(self) -> tuple[cfg.ConfigOpts | None, str | None, str]:
+    def _configuration(self) -> tuple[cfg.ConfigOpts | None, str]:
         try:
-            conf = self.program.configuration()
+            return self.program.configuration(), ""
         except ConfigurationError as error:
-            return None, None, str(error)
-        try:
-            return conf, checks.spark_java(conf), ""
-        except MessagingException:
-            return conf, None, ""  # told with the other problems
+            return None, str(error)

@@ -1,12 +1,21 @@
 """Jars that a command needs, fetched before a person's eyes."""
 
+from pathlib import Path
+
 from notifier_kafka import jars
 from notifier_kafka.cli.bar import Bar
 
 
-def fetch(name: str) -> None:
-    """Fetch what the cache lacks of a set, with a bar; say nothing where it lacks nothing."""
-    if missing := len(jars.missing(name)):
-        bar = Bar("fetch", missing)
-        jars.fetch(name, progress=lambda there, _all: bar.show(there, f"{there} of {missing} jars"))
-        bar.end(f"{missing} jars")
+def fetch(name: str, java_option: str | None = None) -> list[Path]:
+    """Return a set of jars; what the cache lacks of it is fetched with a bar."""
+    missing = len(jars.missing(name))
+    if not missing:
+        return jars.fetch(name)
+    bar = Bar("fetch", missing)
+    found = jars.fetch(
+        name,
+        java_option=java_option,
+        progress=lambda there, _all: bar.show(there, f"{there} of {missing} jars"),
+    )
+    bar.end(f"{missing} jars")
+    return found

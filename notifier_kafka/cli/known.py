@@ -97,6 +97,16 @@ def register(conf: cfg.ConfigOpts, group: str, opts: list[cfg.Opt]) -> None:
         conf.register_opts(opts, group=group)
 
 
+def java_option(conf: cfg.ConfigOpts, group: str) -> str | None:
+    """Read ``java`` of a section, if the room that it belongs to is installed."""
+    for opt in groups().get(group, []):
+        if opt.dest == "java":
+            register(conf, group, [opt])
+            found: str | None = option_values.value(conf, group, opt)
+            return found
+    return None
+
+
 def _section(group: str) -> str | None:
     return None if group == DEFAULT else group
 

@@ -311,3 +311,13 @@ def test_a_process_with_a_recycled_id_is_left_alone(tmp_path: Path) -> None:
         opened.kill_node(1)
         assert bystander.poll() is None
         os.kill(bystander.pid, signal.SIGKILL)
+
+
+def test_a_java_that_was_asked_for_is_taken_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "app.conf").write_text("[broker]\njava = /nowhere\n")
+    command = [sys.executable, "-m", "notifier_kafka.cli.main", "--config-file", str(tmp_path / "app.conf")]
+    command += ["broker", "start", "--port", "0", "--directory", str(tmp_path / "it")]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (6, "")
+    assert "none that is Java 17 or later: /nowhere (option): does not run" in ended.stderr
+    assert ended.stderr.count("\n") == 1

@@ -3,6 +3,7 @@
 import pytest
 from py4j.protocol import Py4JError
 
+from notifier_kafka.cli import bar
 from notifier_kafka.errors import LogUnusable, TransportUnavailable
 from spark_sinks import faults, progress
 from spark_sinks.sums import Position
@@ -45,19 +46,19 @@ def test_one_line_says_the_cause(said: str, kind: type[Exception], brief: str) -
 @pytest.mark.parametrize(
     ("position", "tasks", "said"),
     [
-        (Position(), [], "░" * 24 + "   0%  0 of 0 records, batch 0"),
-        (Position(0, 2000, 1, 1000), [], "░" * 24 + "   0%  0 of 2,000 records, batch 1"),
+        (Position(0, 2000, 1, 1000), [], "░" * 30 + " 0 of 2,000 records, batch 1"),
         (
             Position(1000, 2000, 2, 1000),
             [(1, 2), (3, 6)],
-            "█" * 15 + "░" * 9 + "  62%  1,000 of 2,000 records, batch 2, 4 of 8 tasks",
+            "█" * 18 + "░" * 12 + " 1,000 of 2,000 records, batch 2, 4 of 8 tasks",
         ),
         (
             Position(2000, 2000, 2, 1000),
             [(2, 2)],
-            "█" * 24 + " 100%  2,000 of 2,000 records, batch 2, 2 of 2 tasks",
+            "█" * 30 + " 2,000 of 2,000 records, batch 2, 2 of 2 tasks",
         ),
     ],
 )
 def test_a_bar(position: Position, tasks: list[tuple[int, int]], said: str) -> None:
-    assert progress.line(position, tasks) == said
+    done, words = progress.reached(position, tasks)
+    assert bar.line("aggregate", done, position.total, words) == f"aggregate  {said}"

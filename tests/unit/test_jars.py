@@ -78,6 +78,7 @@ def test_a_person_sees_a_bar_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ours, theirs = pty.openpty()
     with open(theirs, "w", encoding="utf-8") as screen:
         monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
         fetching.fetch(NAME)
         fetching.fetch(NAME)
         monkeypatch.undo()

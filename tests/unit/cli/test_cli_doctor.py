@@ -63,12 +63,18 @@ def test_a_java_that_is_too_new_for_one_and_another_that_is_not(bare: BareSite) 
 
 def test_a_java_that_was_asked_for_and_does_not_suit_is_a_failure(bare: BareSite) -> None:
     bare.java("new", 25)
-    path = ini(bare, f"[spark_sinks]\njava = {bare.home}/new\n")
+    bare.java("old", 11)
+    path = ini(bare, f"[spark_sinks]\njava = {bare.home}/new\n[broker]\njava = {bare.home}/old\n")
     code, found = examine(bare, "--config-file", path)
     assert code == 6
-    (row,) = found["java for Spark"]
-    assert row["status"] == "FAIL"
-    assert "[spark_sinks] java" in row["fix"]
+    for purpose, section, reason in (
+        ("Spark", "spark_sinks", "is Java 25, not Java 17 or 21"),
+        ("Kafka", "broker", "is Java 11, not Java 17 or later"),
+    ):
+        (row,) = found[f"java for {purpose}"]
+        assert row["status"] == "FAIL"
+        assert reason in row["found"]
+        assert f"[{section}] java" in row["fix"]
 
 
 def test_a_missing_extra(bare: BareSite) -> None:

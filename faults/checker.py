@@ -5,12 +5,14 @@ with 1 when a promise was broken. POOL is a pool that has to handle everything, 
 it may handle something again. A journal has one JSON object a line; ``what`` says what happened:
 
 ========================  ==========================================================================
-publisher: offered        id, topic, key, number (grows within a key of one journal); before the call
+publisher: started        what an earlier life had accepted died with it
+offered                   id, topic, key, number (grows within a key of one journal); before the call
 accepted                  id; the call returned
 acknowledged              id, perhaps partition and offset; durable, says the product
 spooled                   id; on the local disk, says the product
 failed                    id, reason; an error, says the product
 flushed                   left; with 0 all that is accepted so far and did not fail is acknowledged
+harness: erased           all that was offered before is promised no longer: somebody deleted it
 listener: listening       pool, topics; where nobody says it, a pool listens to everything
 handled                   pool, id, at, perhaps topic, key, number, message_id, partition, offset
 refused                   pool, id; the endpoint raised or wants it again
@@ -73,10 +75,13 @@ class Published:
         self.acknowledged: dict[str, Line] = {}
         self.spooled: set[str] = set()
         self.failed: set[str] = set()
+        self.erased = 0
 
     @property
     def promised(self) -> set[str]:
-        return self.acknowledged.keys() | self.spooled
+        said = self.acknowledged.keys() | self.spooled
+        # Who never offered it is found out by that.
+        return {each for each in said if self.offered.get(each, {}).get("at", self.erased) >= self.erased}
 
     def read(self, journal: str, lines: Iterable[Line]) -> None:
         accepted: dict[str, Line] = {}
@@ -84,7 +89,8 @@ class Published:
             match line["what"]:
                 case "offered":
                     self.offered[line["id"]] = line | {"journal": journal}
-                case "accepted":
+                # The failure may be told while the call returns.
+                case "accepted" if line["id"] not in self.failed:
                     accepted[line["id"]] = line
                 case "acknowledged":
                     self.acknowledged[line["id"]] = line
@@ -93,6 +99,10 @@ class Published:
                 case "failed":
                     self.failed.add(line["id"])
                     accepted.pop(line["id"], None)
+                case "started":
+                    accepted.clear()
+                case "erased":
+                    self.erased = max(self.erased, line["at"])
                 case "flushed" if not line["left"]:
                     self.acknowledged = accepted | self.acknowledged
 

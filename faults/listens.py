@@ -7,6 +7,7 @@ SIGUSR1 and SIGUSR2 step its clock an hour.
 import collections
 import dataclasses
 import json
+import random
 import signal
 import sys
 import time
@@ -26,7 +27,8 @@ Message = dict[str, Any]
 class Listening:
     """What to listen to and how. ``pool`` is what the journal calls the group.
 
-    ``work`` is seconds for each. Every ``refuse``-th is refused the first ``times`` times,
+    ``work`` is seconds for each, and each ``nap_every``-th takes ``nap`` seconds. Every
+    ``refuse``-th is refused the first ``times`` times, and a ``refuse_share`` of all at random,
     by raising or by asking for it again.
     """
 
@@ -37,7 +39,10 @@ class Listening:
     topic: str
     work: float = 0.0
     batch: bool = False
+    nap: float = 0.0
+    nap_every: int = 0
     refuse: int = 0
+    refuse_share: float = 0.0
     times: int = 1
     raises: bool = False
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -48,6 +53,7 @@ class Recorder:
     def __init__(self, plan: Listening) -> None:
         self._plan = plan
         self._journal = Journal(plan.journal)
+        self._count = 0
         self._seen: collections.Counter[str] = collections.Counter()
 
     def begin(self) -> None:
@@ -56,7 +62,7 @@ class Recorder:
     def info(
         self, _ctxt: Any, _publisher: Any, _event: Any, payload: Message, metadata: Message
     ) -> str | None:
-        time.sleep(self._plan.work)
+        self._work()
         if self._refuses(payload):
             self._journal.write("refused", pool=self._plan.pool, id=payload["id"])
             if self._plan.raises:
@@ -65,13 +71,21 @@ class Recorder:
         self._journal.write("handled", **self._line(payload, metadata))
         return None
 
+    def _work(self) -> None:
+        self._count += 1
+        naps = self._plan.nap_every and self._count % self._plan.nap_every == 0
+        time.sleep(self._plan.nap if naps else self._plan.work)
+
     def _refuses(self, payload: Message) -> bool:
+        if random.random() < self._plan.refuse_share:
+            return True
         if not self._plan.refuse or payload["number"] % self._plan.refuse:
             return False
         self._seen[payload["id"]] += 1
         return self._seen[payload["id"]] <= self._plan.times
 
     def _line(self, payload: Message, metadata: Message) -> Message:
+        payload = {name: payload[name] for name in ("id", "key", "number")}
         return {**payload, "pool": self._plan.pool, "message_id": metadata["message_id"]}
 
 

@@ -7,6 +7,8 @@ call under way, SIGUSR1 and SIGUSR2 step its clock an hour.
 import dataclasses
 import json
 import os
+import pathlib
+import resource
 import signal
 import sys
 import time
@@ -14,11 +16,15 @@ from typing import Any
 
 from oslo_config import cfg
 
-from faults import breakages, clock, tether
+from faults import breakages, checker, clock, tether
 from faults.journal import Journal
-from notifier_kafka import notifier, topics, transport
+from notifier_kafka import notifier, options, topics, transport
 from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import MessagingException
+from notifier_kafka.losses import OnLoss
+from notifier_kafka.notification import Notification
+
+FLUSH = 0.1  # seconds between looks of a stream whether anything is left
 
 
 @dataclasses.dataclass
@@ -27,7 +33,9 @@ class Publishing:
 
     ``how``: ``wait`` for each, ``chunk`` waits for twenty at a time, ``stream`` waits at the
     end for all. ``poison``: every so many is no notification. ``fork_at``: from that number
-    on a child does the same beside it, with the notifier made before the fork.
+    on a child does the same beside it, with the notifier made before the fork. ``resume``:
+    go on where the journal of an earlier life ends. ``largest_file``: what stands for a full
+    disk where none can be mounted.
     """
 
     url: str
@@ -40,28 +48,60 @@ class Publishing:
     keys: int = 20
     poison: int = 0
     fork_at: int = 0
+    resume: bool = False
+    padding: int = 0
+    largest_file: int = 0
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     breakage: str = ""
 
 
-def connect(url: str, options: dict[str, Any], breakage: str = "") -> transport.NotificationTransport:
+def connect(
+    url: str, values: dict[str, Any], breakage: str = "", on_failure: OnLoss | None = None
+) -> transport.NotificationTransport:
+    """Get a transport with options of the framework, by their names with their groups."""
     conf = cfg.ConfigOpts()
     conf([], project="faults", default_config_files=[], default_config_dirs=[])
-    bus = transport.get_notification_transport(conf, url)
-    for name, value in options.items():
+    options.register(conf)
+    for name, value in values.items():
         group, _, option = name.rpartition(".")
         conf.set_override(option, value, group=group)
+    bus = transport.get_notification_transport(conf, url, on_failure=on_failure)
     if breakage:
         bus.driver = breakages.broken(bus.driver, breakage)
     return bus
+
+
+class Stopwatch:
+    """How long the calls of this thread take, without the time in which it had no processor."""
+
+    def __init__(self) -> None:
+        # The second number is nanoseconds in the queue for a processor, of the kernel's scheduler.
+        self._queue = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+
+    def start(self) -> None:
+        self._queued = self._waited()
+        self._begun = time.perf_counter_ns()
+
+    def seconds(self) -> float:
+        took = time.perf_counter_ns() - self._begun
+        return max(0, took - (self._waited() - self._queued)) / 1e9
+
+    def _waited(self) -> int:
+        return int(os.pread(self._queue, 100, 0).split()[1])
 
 
 class Publisher:
     def __init__(self, plan: Publishing) -> None:
         self._plan = plan
         self._name = plan.name
+        first = offered(plan.journal) if plan.resume else 0
+        self._numbers = range(first, plan.count)
         self._journal = Journal(plan.journal)
-        self._bus = connect(plan.url, plan.options, plan.breakage)
+        self._journal.write("started")
+        self._failed: set[str] = set()
+        self._watch = Stopwatch()
+        self._flushed = time.monotonic()
+        self._bus = connect(plan.url, plan.options, plan.breakage, self._fail)
         self._plain = notifier.Notifier(
             self._bus, plan.name, driver="messagingv2", topics=[plan.topic], key="payload:key"
         )
@@ -73,7 +113,7 @@ class Publisher:
         plan = self._plan
         step = 20 if plan.how == "chunk" else 1
         child = 0
-        for begin in range(0, plan.count, step):
+        for begin in self._numbers[::step]:
             if self._stopped:
                 break
             if plan.fork_at and begin == plan.fork_at - plan.fork_at % step:
@@ -93,7 +133,7 @@ class Publisher:
         key = f"{self._name}.{number % self._plan.keys}"
         payload = {"id": f"{self._name}-{number}", "key": key, "number": number}
         self._journal.write("offered", topic=self._plan.topic, **payload)
-        return payload
+        return payload | ({"padding": "x" * self._plan.padding} if self._plan.padding else {})
 
     def _wait(self, payloads: list[dict[str, Any]]) -> None:
         each = payloads[0]["id"]
@@ -115,8 +155,29 @@ class Publisher:
             self._journal.write_all("acknowledged", ids)
 
     def _stream(self, payloads: list[dict[str, Any]]) -> None:
-        self._plain.info({}, "faults.step", payloads[0])
-        self._journal.write("accepted", id=payloads[0]["id"])
+        each = payloads[0]["id"]
+        self._watch.start()
+        try:
+            self._plain.info({}, "faults.step", payloads[0])
+        except MessagingException as error:
+            self._journal.write("failed", id=each, reason=str(error), took=self._watch.seconds())
+        else:
+            self._journal.write("accepted", id=each, took=self._watch.seconds())
+        if time.monotonic() - self._flushed > FLUSH:
+            self._flush(0.0)
+
+    def _flush(self, timeout: float) -> None:
+        """Journal that nothing is left, unless something was lost of which nobody was told."""
+        self._flushed = time.monotonic()
+        left = self._plain.flush(timeout)
+        counts = self._bus.accounts.counts()
+        lost = sum(count for name, count in counts.items() if name.startswith("lost."))
+        self._journal.write("flushed", left=left if lost <= len(self._failed) else -1)
+
+    def _fail(self, notification: Notification, error: MessagingException) -> None:
+        each = notification.payload["id"]
+        self._failed.add(each)
+        self._journal.write("failed", id=each, reason=str(error))
 
     def _poison(self, number: int) -> None:
         """Put bytes on the topic that are no notification; they are promised to be set aside."""
@@ -138,20 +199,29 @@ class Publisher:
             self._name += "-child"
             path, dot, suffix = self._plan.journal.rpartition(".")
             self._journal = Journal(f"{path}-child{dot}{suffix}")
+            self._watch = Stopwatch()
         return child
 
     def _end(self, child: int) -> None:
         if self._plan.how == "stream":
-            left = self._plain.flush(120.0)
-            lost = [name for name in self._bus.accounts.counts() if name.startswith("lost.")]
-            # Which of them were lost nobody says; so none is taken for acknowledged.
-            self._journal.write("flushed", left=left if not lost else -1)
+            self._flush(120.0)
         self._bus.cleanup()
         if child:
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "the child failed"
 
 
+def offered(journal: str) -> int:
+    """Return the number to go on with behind those that a journal says were offered."""
+    path = pathlib.Path(journal)
+    said = checker.lines(path) if path.exists() else ()
+    numbers = [line["number"] for line in said if line["what"] == "offered"]
+    return max(numbers, default=-1) + 1
+
+
 if __name__ == "__main__":
     tether.end_with_parent()
     clock.make_steppable()
-    Publisher(Publishing(**json.loads(sys.argv[1]))).run()
+    told = Publishing(**json.loads(sys.argv[1]))
+    if told.largest_file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (told.largest_file, told.largest_file))
+    Publisher(told).run()

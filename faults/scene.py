@@ -25,7 +25,7 @@ PATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 ENVIRONMENT = os.environ | {"PYTHONPATH": PATH}
 # More of everything, and more patience: see CONTRIBUTING.md.
 LOAD = 20 if os.environ.get("NOTIFIER_KAFKA_SOAK") else 1
-PATIENCE = 90.0 * LOAD
+PATIENCE = 120.0 * LOAD
 SESSION = 4.0  # seconds, on Kafka
 BATCH = 50  # what a listener polls at once, so what it may repeat after a fault
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from faults.scene import Bus
 
+SMALL = 3 * 1024 * 1024
+SMALL_FILE = 8 * 1024 * 1024  # a journal is a file too
 SIZE = 64 * 1024 * 1024  # the log's WAL alone takes a dozen while commits are small
 
 
@@ -38,8 +40,24 @@ class SmallDisk:
             with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
                 while True:
                     file.write(b"\0" * size)
-        yield
-        ballast.unlink()
+        try:
+            yield
+        finally:
+            ballast.unlink()
 
     def close(self) -> None:
         self._holder.communicate()
+
+
+@contextlib.contextmanager
+def mounted(directory: pathlib.Path) -> Iterator[int]:
+    """Mount a small disk, or else give the size to which a process may let a file grow."""
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", str(directory)]
+    if subprocess.run(mount, check=False).returncode:
+        yield SMALL_FILE
+        return
+    try:
+        yield 0
+    finally:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)

@@ -3,7 +3,6 @@
 Judged from the journals of the processes and of a plain consumer that knows nothing of this package.
 """
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -21,6 +20,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from faults import checker
 from faults.journal import Journal
+from faults.small_disk import mounted
 from faults.spool_publisher import CHUNK, Plan
 from notifier_kafka.testing.clusters import ClusterMaker
 
@@ -31,8 +31,6 @@ PATIENCE = 1_800.0 if SOAK else 120.0
 # What a process that is killed may send again: what its forwarder had under way, and what
 # the bus's client had taken without a word from the broker.
 REPEATS = 2_000 + CHUNK
-SMALL_DISK = 3 * 1024 * 1024
-SMALL_FILE = 8 * 1024 * 1024  # the journal is a file too
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -126,7 +124,7 @@ def test_broker_and_publisher_are_killed_and_what_was_acknowledged_arrives_in_or
 def test_a_disk_that_is_full_costs_what_is_told_and_nothing_else(scene: Scene) -> None:
     count = 20_000
     settings = {"exit_timeout": 1.0}
-    with _small_disk(scene.spool) as largest:
+    with mounted(scene.spool) as largest:
         scene.cluster.kill_node(1)
         plan = scene.plan("cid", count, chunk=2_000, padding=400, patience=0.5, settings=settings)
         process = scene.publish(dataclasses.replace(plan, largest_file=largest))
@@ -139,20 +137,6 @@ def test_a_disk_that_is_full_costs_what_is_told_and_nothing_else(scene: Scene) -
     assert verdict.handled > 1_000
     # Each is either on the topic or was given back to the program, and none is both.
     assert verdict.handled + verdict.failed == count
-
-
-@contextlib.contextmanager
-def _small_disk(directory: pathlib.Path) -> Iterator[int]:
-    """Mount a small disk, or else give the size to which a process may let a file grow."""
-    directory.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(directory)]
-    if subprocess.run(mount, check=False).returncode:
-        yield SMALL_FILE
-        return
-    try:
-        yield 0
-    finally:
-        subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 def _consume(bootstrap: str, topic: str, journal: Journal) -> None:

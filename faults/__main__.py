@@ -1,0 +1,132 @@
+"""``python -m faults``: publishers and listeners under fire, and a table of what came of it.
+
+Everything runs in processes of its own, over real brokers and files; ``faults.checker``, which
+knows nothing of the product, decides. Ends with 1 when a row broke a promise. ``fuzz`` instead of
+the names of faults feeds hostile input to everything that parses.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from faults import brokers, listeners, logs, network, networks, publishers, table
+from faults.places import PLACES
+from faults.play import Fault, Load, Row, play
+from notifier_kafka import jars, java
+
+FAULTS: dict[str, Fault] = {
+    fault.name: fault for room in (brokers, networks, publishers, listeners, logs) for fault in room.FAULTS
+}
+CLIENTS = ("confluent-kafka", "kafka-python")
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def seconds(text: str) -> float:
+    """Read a duration such as 90, 90s, 60m or 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 90, 60m or 2h")
+    return float(found[1]) * UNITS[found[2] or "s"]
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m faults", description=(__doc__ or "").partition("\n")[0])
+    add = parser.add_argument
+    add("names", nargs="*", metavar="FAULT", help="default all; see --list")
+    add("--list", action="store_true", help="list the faults and end")
+    add("--seconds", type=seconds, default=10.0, metavar="TIME", help="for each at least; default 10")
+    add("--rate", type=float, default=200.0, help="what each publisher sends a second; default 200")
+    add("--client", choices=[*CLIENTS, "both"], default=CLIENTS[0])
+    add("--place", choices=PLACES, help="where, instead of each fault's usual place")
+    add("--rounds", type=int, default=1, help="how often all of it")
+    add("--for", type=seconds, dest="lasting", metavar="TIME", help="rounds until that is over: 60m")
+    add("--sabotage", default="", metavar="NAME", help="a product broken in a way of faults/breakages.py")
+    add("--json", action="store_true", help="print the rows as JSON, a line each")
+    add("--keep", type=pathlib.Path, metavar="DIR", help="leave journals and logs there")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.names) - set(FAULTS):
+        parser.error(f"no fault {', '.join(sorted(unknown))}: see --list")
+    return given
+
+
+def chosen(given: argparse.Namespace) -> Iterator[tuple[str, Fault]]:
+    """Yield faults with their places, those of a place together."""
+    faults = [FAULTS[name] for name in given.names or FAULTS]
+    if given.place:
+        faults = [fault for fault in faults if given.place in fault.places]
+    pairs = [(given.place or fault.places[0], fault) for fault in faults]
+    for place in PLACES:
+        yield from ((place, fault) for where, fault in pairs if where == place)
+
+
+def rows(given: argparse.Namespace, home: pathlib.Path) -> Iterator[Row]:
+    """Play all faults, in rounds."""
+    load = Load(given.seconds, given.rate, given.sabotage)
+    clients = CLIENTS if given.client == "both" else (given.client,)
+    begun = time.monotonic()
+    number = 0
+    while number < given.rounds or (given.lasting and time.monotonic() - begun < given.lasting):
+        number += 1
+        for kind in PLACES:
+            faults = [fault for where, fault in chosen(given) if where == kind]
+            if faults:
+                yield from _there(kind, faults, clients, load, home / f"round-{number}-{kind}")
+
+
+def _there(
+    kind: str, faults: Iterable[Fault], clients: Sequence[str], load: Load, home: pathlib.Path
+) -> Iterator[Row]:
+    home.mkdir(parents=True)
+    with PLACES[kind](home / "place") as place:
+        for fault in faults:
+            if fault.needs and not network.owned():
+                print(f"{fault.name}: left out: it needs {fault.needs}", file=sys.stderr)
+                continue
+            for client in clients if place.cluster else ("",):
+                directory = home / f"{fault.name}-{client}"
+                directory.mkdir()
+                yield play(fault, place, client, load, directory)
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["fuzz"]:
+        from faults import fuzz
+
+        return int(fuzz.main(sys.argv[2:]))
+    given = parsed(sys.argv[1:])
+    if given.list:
+        for fault in FAULTS.values():
+            print(f"{fault.name:22} {', '.join(fault.places):16} {fault.about}")
+        return 0
+    if any(place not in ("sqlite", "small-disk") for place, _ in chosen(given)):
+        # A namespace has no way to where they come from.
+        java.find(java.KAFKA)
+        jars.fetch(jars.KAFKA)
+    network.enter()
+    if network.owned():
+        network.prepare()
+    with tempfile.TemporaryDirectory(prefix="faults-") as temporary:
+        return shown(rows(given, given.keep or pathlib.Path(temporary)), as_json=given.json)
+
+
+def shown(found: Iterable[Row], *, as_json: bool) -> int:
+    """Print rows as they come; return the exit code."""
+    every: list[Row] = []
+    if not as_json:
+        print(table.HEAD, flush=True)
+    for row in found:
+        every.append(row)
+        print(json.dumps(dataclasses.asdict(row)) if as_json else table.line(row), flush=True)
+    complaints = table.complaints(every)
+    print("\n".join(complaints or [f"no promise broken in {len(every)} rows"]), file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

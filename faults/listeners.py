@@ -1,0 +1,76 @@
+"""What happens to listeners and by their endpoints."""
+
+import signal
+import time
+
+from faults.play import Fault, Play
+from faults.scene import SESSION, Actor, until
+
+EITHER = ("three", "sqlite")
+
+
+def listener_killed(play: Play) -> None:
+    victim = play.listeners.pop(0)
+    with play.hit():
+        victim.kill()
+        play.listen()
+
+
+def listener_stopped(play: Play) -> None:
+    sleeper, other = play.listeners[:2]
+    with play.hit():
+        play.scene.pause(sleeper)
+        time.sleep(SESSION + 3.0)
+        before = other.count("handled")
+        other.await_count("handled", before + 1)
+        sleeper.send(signal.SIGCONT)
+
+
+def slow_endpoint(play: Play) -> None:
+    """Over the whole load an endpoint takes longer than the poll interval, now and then."""
+    play.allow()
+    slow = play.listen(nap=SESSION + 2.0, nap_every=50)
+    slow.await_count("handled", 60)
+    _retire(play, slow)
+    play.mark()
+
+
+def members_come_and_go(play: Play) -> None:
+    with play.hit(4):
+        guest = play.listen()
+        guest.await_count("listening", 1)
+        time.sleep(1.5)
+        _retire(play, guest)
+
+
+def _retire(play: Play, guest: Actor) -> None:
+    play.listeners.remove(guest)
+    guest.end()
+    guest.await_end()
+
+
+def goes_on(play: Play) -> None:
+    """What is wrong is wrong all the time, so there is nothing to strike."""
+    play.mark()
+    before = play.handled()
+    until(lambda: play.handled() > before + 300, "the listeners to go on")
+
+
+RAISING = {"refuse_share": 0.02, "raises": True}
+STORM = {"refuse": 2, "times": 3}
+
+FAULTS = [
+    Fault("listener-killed", "SIGKILL in the middle of a batch; another one joins", listener_killed, EITHER),
+    Fault("listener-stopped", "SIGSTOP for longer than a session, then SIGCONT", listener_stopped, EITHER),
+    Fault(
+        "slow-endpoint",
+        "an endpoint that now and then takes longer than the poll interval",
+        slow_endpoint,
+        EITHER,
+        driver={"poll_interval": SESSION},
+    ),
+    Fault("members-come-and-go", "a member joins and leaves every few seconds", members_come_and_go, EITHER),
+    Fault("poison", "1 % is no notification", goes_on, EITHER, publish={"poison": 100}),
+    Fault("endpoint-raises", "endpoints raise at random", goes_on, EITHER, listen=RAISING),
+    Fault("requeue-storm", "half is refused, again and again", goes_on, EITHER, listen=STORM),
+]

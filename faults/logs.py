@@ -1,0 +1,91 @@
+"""What happens to an SQLite log and to the processes that share it."""
+
+import sqlite3
+import time
+
+from faults.play import Fault, Play
+from faults.scene import until
+
+SQLITE = ("sqlite",)
+
+
+def intact(play: Play) -> None:
+    """Have SQLite itself look through the file."""
+    log = play.scene.bus.log
+    assert log is not None
+    connection = sqlite3.connect(f"file:{log}?mode=ro", uri=True, timeout=60.0)
+    try:
+        found = connection.execute("PRAGMA integrity_check").fetchall()
+    finally:
+        connection.close()
+    assert found == [("ok",)], f"integrity_check: {found[:3]}"
+
+
+def writers_killed(play: Play) -> None:
+    """At random points: a kill hits wherever the writer happens to be."""
+    for name, how in (("waits", "chunk"), ("streams", "stream")):
+        play.publishers[name].kill()
+        intact(play)
+        play.publish(name, how)
+    play.mark()
+
+
+def readers_killed(play: Play) -> None:
+    victim = play.listeners.pop(0)
+    with play.hit():
+        victim.kill()
+        intact(play)
+        play.listen()
+
+
+def log_locked(play: Play) -> None:
+    """Somebody else keeps the log's lock for seconds."""
+    with play.hit(), play.place.hung(play.scene.bus):
+        time.sleep(4.0)
+
+
+def eight_processes(play: Play) -> None:
+    """Beside the two publishers and two listeners two more of each; one of each is killed."""
+    names = [f"extra-{len(play.scene.publishers) + n}" for n in range(2)]
+    for name in names:
+        play.publish(name, "chunk")
+    with play.hit(6):
+        guests = [play.listen() for _ in range(2)]
+        for guest in guests:
+            guest.await_count("listening", 1)
+        play.flow()
+        play.publishers[names[0]].kill()
+        play.listeners.remove(guests[0])
+        guests[0].kill()
+    intact(play)
+    ends = play.publishers[names[1]]
+    ends.end()
+    ends.await_end()
+    for name in names:
+        del play.publishers[name]
+    play.listeners.remove(guests[1])
+    guests[1].end()
+    guests[1].await_end()
+
+
+def disk_full(play: Play) -> None:
+    disk = play.place.disk
+    assert disk is not None
+    waits = play.publishers["waits"]
+    with play.hit(), disk.full():
+        until(lambda: "disk is full" in waits.said(), "the publisher to notice")
+        time.sleep(2.0)  # it says so once a while
+
+
+FAULTS = [
+    Fault("writers-killed", "SIGKILL of writers at random points; integrity check", writers_killed, SQLITE),
+    Fault("readers-killed", "SIGKILL of readers at random points; integrity check", readers_killed, SQLITE),
+    Fault("log-locked", "another program holds the log's lock for 4 s", log_locked, SQLITE),
+    Fault(
+        "eight-processes",
+        "eight processes on one log, some are killed; integrity check",
+        eight_processes,
+        SQLITE,
+    ),
+    Fault("disk-full", "the disk under the log is full for a while", disk_full, ("small-disk",)),
+]

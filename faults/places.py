@@ -1,0 +1,133 @@
+"""Where faults take place: an SQLite log, one broker behind a proxy, three brokers."""
+
+import contextlib
+import fcntl
+import pathlib
+import re
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from faults import publishes
+from faults.proxy import Proxy
+from faults.scene import Bus, kafka
+from faults.small_disk import SmallDisk
+from notifier_kafka import topics
+from notifier_kafka.testing.clusters import AT_ONCE, mend
+from notifier_kafka_drivers.kafka.cluster import Cluster
+from notifier_kafka_drivers.kafka.credentials import Security
+
+LEADERSHIP = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
+
+
+class Place:
+    """What is there: a log, perhaps brokers to harm, perhaps a proxy before them."""
+
+    def __init__(
+        self, cluster: Any = None, *, proxy: Proxy | None = None, disk: SmallDisk | None = None
+    ) -> None:
+        self.cluster = cluster
+        self.proxy = proxy
+        self.disk = disk
+
+    def bus(self, client: str, directory: pathlib.Path, more: dict[str, Any]) -> Bus:
+        if self.disk:
+            return self.disk.bus
+        if self.cluster is None:
+            log = directory / "bus.db"
+            return Bus("sqlite", f"sqlite:///{log}?session_timeout=2", log)
+        url, login = self.cluster.url, self.cluster.options()
+        if self.proxy:
+            url = f"kafka://127.0.0.1:{self.proxy.port}"
+        return kafka(url, client, **login, **more)
+
+    def mend(self) -> None:
+        if self.proxy:
+            self.proxy.mend()
+        if self.cluster:
+            mend(self.cluster)
+
+    @contextlib.contextmanager
+    def hung(self, bus: Bus) -> Iterator[None]:
+        """Have the bus hang: every broker, or the lock of the log."""
+        if self.cluster is None:
+            with open(f"{bus.log}-lock", "rb+") as lock:
+                fcntl.lockf(lock, fcntl.LOCK_EX)
+                yield
+            return
+        with self.suspended([node.number for node in self.cluster.nodes]):
+            yield
+
+    @contextlib.contextmanager
+    def suspended(self, numbers: Sequence[int]) -> Iterator[None]:
+        for number in numbers:
+            self.cluster.kill_node(number, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                self.cluster.kill_node(number, signal.SIGCONT)
+
+    def leader(self, bus: Bus, topic: str) -> int:
+        """Return the number of the broker that leads the first partition of a topic."""
+        connected = publishes.connect(bus.url, {})
+        details = connected.driver.admin().describe_topic(topics.bus_topic(topic, "info")).details
+        connected.cleanup()
+        return int(details["partition 0"].split()[1].rstrip(";"))
+
+    def controller(self) -> int:
+        """Return the number of the node that leads the quorum: no client's call tells it."""
+        epochs = [
+            (_last_epoch(node.log.read_text(errors="replace")), int(node.number))
+            for node in self.cluster.nodes
+        ]
+        return max(epochs)[1]
+
+
+def _last_epoch(log: str) -> int:
+    return max(map(int, LEADERSHIP.findall(log)), default=-1)
+
+
+@contextlib.contextmanager
+def _sqlite(_directory: pathlib.Path) -> Iterator[Place]:
+    yield Place()
+
+
+@contextlib.contextmanager
+def _small_disk(directory: pathlib.Path) -> Iterator[Place]:
+    directory.mkdir()
+    with contextlib.closing(SmallDisk(directory)) as disk:
+        yield Place(disk=disk)
+
+
+@contextlib.contextmanager
+def _three(directory: pathlib.Path) -> Iterator[Place]:
+    # With logins, brokers talk to each other on ports of their own, so that they can be cut apart.
+    with _cluster(Cluster(directory, 3, security=Security(sasl="plain"), leashed=True)) as cluster:
+        yield Place(cluster)
+
+
+@contextlib.contextmanager
+def _proxied(directory: pathlib.Path) -> Iterator[Place]:
+    proxy = Proxy()
+    told = {"advertised.listeners": f"CLIENT://127.0.0.1:{proxy.port}"}
+    with _cluster(Cluster(directory, properties=told, leashed=True)) as cluster, contextlib.closing(proxy):
+        proxy.target = cluster.layout.ports[0].client
+        yield Place(cluster, proxy=proxy)
+
+
+@contextlib.contextmanager
+def _cluster(cluster: Any) -> Iterator[Any]:
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop(AT_ONCE)
+
+
+PLACES: dict[str, Callable[[pathlib.Path], contextlib.AbstractContextManager[Place]]] = {
+    "sqlite": _sqlite,
+    "small-disk": _small_disk,
+    "three": _three,
+    "proxied": _proxied,
+}

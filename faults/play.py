@@ -1,0 +1,247 @@
+"""A load, the harm that a fault does under it, and the row that comes of it."""
+
+import contextlib
+import dataclasses
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from faults import checker, timings
+from faults.journal import Journal
+from faults.places import Place
+from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, until
+
+POOL = "crew"
+ENDLESS = 1 << 40  # notifications; publishers are told to end
+MEMBERS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """``strike`` does the harm once and mends it; it is called again while there is time.
+
+    ``places`` are where it can happen, the usual one first. ``publish``, ``listen`` and
+    ``driver`` are added to what publishers, listeners and the URL are told. ``forgives`` are
+    verdicts that are no promise here, ``why`` says why not.
+    """
+
+    name: str
+    about: str
+    strike: "Callable[[Play], None]"
+    places: tuple[str, ...]
+    publish: dict[str, Any] = dataclasses.field(default_factory=dict)
+    listen: dict[str, Any] = dataclasses.field(default_factory=dict)
+    driver: dict[str, Any] = dataclasses.field(default_factory=dict)
+    forgives: frozenset[str] = frozenset()
+    needs: str = ""
+
+
+@dataclasses.dataclass
+class Row:
+    """What the table shows. ``wrong`` counts what was invented, mispooled or falsely acknowledged."""
+
+    fault: str
+    bus: str
+    times: int
+    seconds: float
+    offered: int
+    acknowledged: int
+    failed: int
+    handled: int
+    lost: int
+    duplicated: int
+    bound: int
+    reordered: int
+    wrong: int
+    stall: float
+    p99: float
+    recovery: float
+    memory: float
+    broken: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """How much, for how long, and with which product: ``sabotage`` names a broken one."""
+
+    seconds: float = 10.0
+    rate: float = 200.0
+    sabotage: str = ""
+
+
+class Play:
+    """One fault under a load: two publishers, of which one waits and one does not, and two listeners."""
+
+    def __init__(self, fault: Fault, place: Place, scene: Scene, load: Load, directory: pathlib.Path) -> None:
+        self.fault = fault
+        self.place = place
+        self.scene = scene
+        self.load = load
+        self.directory = directory
+        self.bound = 0
+        self.publishers: dict[str, Actor] = {}
+        self.listeners: list[Actor] = []
+        self._marks = Journal(directory / "harness.journal")
+        self._named = 0
+        self._memory = 0.0
+        self.spool = directory / "spool"
+
+    # What faults say and do.
+
+    @property
+    def cluster(self) -> Any:
+        return self.place.cluster
+
+    def mark(self) -> None:
+        """From now on things are to go on again."""
+        self._marks.write("mark")
+
+    def erase(self) -> None:
+        """What was offered until now is promised no longer: an administrator deleted it."""
+        self._marks.write("erased")
+
+    def allow(self, changes: int = 1) -> None:
+        """Partitions changed hands so often: each member may repeat the batch that it had under way."""
+        self.bound += changes * MEMBERS * BATCH
+
+    def publish(self, name: str, how: str, **more: Any) -> Actor:
+        """Start a publisher, or the next life of it, which goes on where the last one ended."""
+        plan: dict[str, Any] = {
+            "how": how,
+            "rate": self.load.rate,
+            "resume": True,
+            "breakage": self.load.sabotage,
+        }
+        plan |= self.fault.publish | more
+        if plan.pop("spool", False):
+            plan["options"] = {"notifications.spool_dir": str(self.spool), "notifications.spool_after": 0.5}
+        self.publishers[name] = self.scene.publish(name, plan.pop("count", ENDLESS), **plan)
+        return self.publishers[name]
+
+    def send_spool(self, place: pathlib.Path) -> None:
+        """Run the command that sends what processes left in a spool."""
+        command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", self.scene.bus.url]
+        command += ["spool", "flush", "--directory", str(place), "--timeout", str(PATIENCE)]
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"spool flush: {done.stderr.strip()}"
+
+    def listen(self, pool: str = POOL, **more: Any) -> Actor:
+        self._named += 1
+        plan = {"work": 0.0005, "breakage": self.load.sabotage} | self.fault.listen | more
+        self.listeners.append(self.scene.listen(f"listener-{self._named}", pool, **plan))
+        return self.listeners[-1]
+
+    def handled(self) -> int:
+        return sum(each.count("handled") for each in self.scene.listeners)
+
+    def flow(self) -> None:
+        """Wait until every publisher and the listeners go on."""
+        goals = {each: each.count("offered") + 40 for each in self.publishers.values() if each.running()}
+        handled = self.handled() + 80
+        until(
+            lambda: (
+                self.handled() >= handled and all(each.count("offered") >= n for each, n in goals.items())
+            ),
+            lambda: f"things to go on; {self._said()}",
+        )
+
+    @contextlib.contextmanager
+    def hit(self, changes: int = 2) -> Iterator[None]:
+        """A time of trouble that ends: what is mended at its end is marked."""
+        self.allow(changes)
+        yield
+        self.mark()
+
+    # What the harness does.
+
+    def run(self) -> Row:
+        begun = time.monotonic()
+        times, broken = 0, []
+        try:
+            self._begin()
+            while not times or time.monotonic() - begun < self.load.seconds:
+                self.fault.strike(self)
+                self.flow()
+                times += 1
+            self._end()
+        except AssertionError as error:
+            broken.append(str(error).partition("\n")[0][:300])
+        verdict = self.scene.verdict({POOL: self.bound})
+        return self._row(verdict, times, time.monotonic() - begun, broken)
+
+    def _begin(self) -> None:
+        for _ in range(MEMBERS):
+            self.listen()
+        self.allow()  # the second joins while the first is at work
+        self.publish("waits", "chunk")
+        self.publish("streams", "stream")
+        self.flow()
+
+    def _end(self) -> None:
+        self._memory = max(map(_peak, self.publishers.values()))
+        for each in self.publishers.values():
+            each.end()
+        for each in self.scene.publishers:
+            each.await_end()
+        if self.spool.exists():
+            self.send_spool(self.spool)
+        pools = {POOL: self.bound}
+        # What is lost for good will not come, however long one waits.
+        until(
+            lambda: not self.scene.verdict(pools).lost or self.scene.nothing_waits(pools),
+            lambda: f"all that is there to be handled; {self._said()}",
+        )
+        self.scene.end_listeners()
+        self.scene.set_aside(POOL)
+
+    def _said(self) -> str:
+        said = [
+            each.said().strip().rpartition("\n")[2] for each in self.scene.publishers + self.scene.listeners
+        ]
+        return "; ".join(dict.fromkeys(filter(None, said)))
+
+    def _row(self, verdict: checker.Verdict, times: int, seconds: float, broken: list[str]) -> Row:
+        timed = timings.measure(self.directory)
+        blamed = {what: text for what, text in verdict.examples.items() if what not in self.fault.forgives}
+        return Row(
+            fault=self.fault.name,
+            bus=self.scene.bus.name,
+            times=times,
+            seconds=seconds,
+            offered=verdict.offered,
+            acknowledged=verdict.acknowledged,
+            failed=verdict.failed,
+            handled=verdict.handled,
+            lost=verdict.lost,
+            duplicated=verdict.duplicated,
+            bound=self.bound,
+            reordered=verdict.reordered,
+            wrong=verdict.invented + verdict.wrong_pool + verdict.false_acknowledged,
+            stall=timed.stall,
+            p99=timed.p99,
+            recovery=timed.recovery,
+            memory=self._memory,
+            broken=broken + [f"{what}: {text}" for what, text in blamed.items()],
+        )
+
+
+def _peak(actor: Actor) -> float:
+    """Return the largest memory of a process so far, in MB."""
+    try:
+        lines = pathlib.Path(f"/proc/{actor.pid}/status").read_text().splitlines()
+    except FileNotFoundError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def play(fault: Fault, place: Place, client: str, load: Load, directory: pathlib.Path) -> Row:
+    """Play a fault in a place and mend what it broke."""
+    bus = place.bus(client, directory, fault.driver)
+    with opened(bus, directory, lambda _row: None) as scene:
+        try:
+            return Play(fault, place, scene, load, directory).run()
+        finally:
+            place.mend()

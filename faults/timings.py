@@ -1,0 +1,57 @@
+"""How long publishers stalled and how long it took to go on, from journals. Shares no code with the product.
+
+Journals are described in ``checker.py``. To these measurements add ``took``, seconds of a call,
+and ``mark``, of the harness: from here on things are to go on again.
+"""
+
+import json
+import math
+import pathlib
+from typing import Any, NamedTuple
+
+Line = dict[str, Any]
+
+
+class Timings(NamedTuple):
+    """Seconds: the longest call of a publisher that does not wait, the 99th percentile of all, and
+    the longest time from a mark until each key that was offered after it was handled again.
+    """
+
+    stall: float = 0.0
+    p99: float = 0.0
+    recovery: float = 0.0
+
+
+def measure(directory: str | pathlib.Path) -> Timings:
+    took: list[float] = []
+    marks: list[int] = []
+    offered: list[Line] = []
+    handled: dict[str, int] = {}
+    for path in sorted(pathlib.Path(directory).glob("*.journal")):
+        for line in map(json.loads, path.read_bytes().rpartition(b"\n")[0].splitlines()):
+            if "took" in line:
+                took.append(line["took"])
+            match line["what"]:
+                case "mark":
+                    marks.append(line["at"])
+                case "offered":
+                    offered.append(line)
+                case "handled" | "refused":
+                    handled[line["id"]] = min(handled.get(line["id"], line["at"]), line["at"])
+    offered.sort(key=lambda line: int(line["at"]))
+    marks.sort()
+    ends = [*marks[1:], math.inf]
+    waits = [_recovery(begin, end, offered, handled) for begin, end in zip(marks, ends, strict=True)]
+    took.sort()
+    return Timings(
+        took[-1] if took else 0.0, took[len(took) * 99 // 100] if took else 0.0, max(waits, default=0.0)
+    )
+
+
+def _recovery(begin: float, end: float, offered: list[Line], handled: dict[str, int]) -> float:
+    again: dict[str, float] = {}
+    for line in offered:
+        if begin <= line["at"] < end and line["key"] is not None and line["id"] in handled:
+            key, at = line["key"], handled[line["id"]]
+            again[key] = min(again.get(key, math.inf), at)
+    return max((at - begin for at in again.values()), default=0.0) / 1e9

@@ -46,6 +46,11 @@ LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 class Commands(commandmanager.CommandManager):
     """Commands by entry point, loaded when one is called for."""
 
+    def add_command(self, name: str, command_class: type[Command]) -> None:
+        # cliff brings commands of its own; of one that we have as well ours counts.
+        if name not in self.commands:
+            super().add_command(name, command_class)
+
     def load_commands(self, namespace: str) -> None:
         # cliff imports every command to run one, and drops what fails to import.
         self.group_list.append(namespace)

@@ -1,9 +1,15 @@
 """What is said of all commands: exit codes in the documentation, completion, colour, what a reader gets."""
 
+import os
 import pathlib
+import pty
 import re
+import shutil
 import subprocess
 
+import debian
+import pytest
+import terminal
 from cli_bench import Bench
 
 from notifier_kafka.cli.exits import Exit
@@ -16,17 +22,59 @@ def test_every_exit_code_is_documented() -> None:
     assert [int(code) for code in table] == [int(code) for code in Exit]
 
 
-def test_the_completion_is_a_script_that_bash_can_read_and_knows_the_commands(bench: Bench) -> None:
-    code, out, err = bench.run("complete")
+# As at a terminal, with no file of the person's.
+SHELLS = {
+    "bash": ["bash", "--norc", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_commands_and_options(bench: Bench, shell: str, tmp_path: pathlib.Path) -> None:
+    debian.program(shell, lambda: shutil.which(shell))
+    script = _completion(bench, shell, tmp_path)
+    begin = "autoload -U compinit && compinit -D -u; " if shell == "zsh" else ""
+    ours, theirs = pty.openpty()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb", "PS1": "> "}
+    with subprocess.Popen(SHELLS[shell], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as it:
+        os.close(theirs)
+        try:
+            os.write(ours, f"{begin}source {script}\n".encode())
+            # A word that completes to one thing is written out; echo shows it without the command.
+            typed = "notifier-kafka --transport-url x topics pu\t t --y\t"
+            os.write(ours, f"{typed}\x01echo said: \n".encode())
+            os.write(ours, b"exit\n")
+            shown = b"".join(terminal.shown(ours)).decode(errors="replace")
+        finally:
+            it.kill()
+            os.close(ours)
+    assert "said: notifier-kafka --transport-url x topics purge t --yes" in shown.splitlines(), shown
+
+
+def test_fish_completes_commands_and_options(bench: Bench, tmp_path: pathlib.Path) -> None:
+    debian.program("fish", lambda: shutil.which("fish"))
+    script = _completion(bench, "fish", tmp_path)
+
+    def offered(typed: str) -> list[str]:
+        asked = f"source {script}; complete -C 'notifier-kafka {typed}'"
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        said = subprocess.run(
+            ["fish", "--no-config", "-c", asked], capture_output=True, text=True, check=True, env=environment
+        )
+        assert said.stderr == ""
+        return said.stdout.split()
+
+    assert offered("--transport-url x topics ") == ["create", "delete", "list", "purge", "show"]
+    assert offered("send --pub") == ["--publisher-id"]
+    assert "config" in offered("co")
+
+
+def _completion(bench: Bench, shell: str, directory: pathlib.Path) -> pathlib.Path:
+    code, out, err = bench.run("complete", "--shell", shell)
     assert (code, err) == (0, "")
-    script = out + (
-        'COMP_WORDS=(notifier-kafka config ""); COMP_CWORD=2\n'
-        '_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}"); cur="${words[$COMP_CWORD]}"; }\n'
-        '_notifier_kafka; echo "${COMPREPLY[@]}"\n'
-    )
-    said = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
-    assert said.stderr == ""
-    assert said.stdout.split() == ["import-json", "sample", "show", "validate"]
+    script = directory / "completion"
+    script.write_text(out)
+    return script
 
 
 def test_no_command_s_help_is_coloured_or_lacks_a_sentence(bench: Bench) -> None:

@@ -1,0 +1,126 @@
+"""``notifier-kafka complete``: what a shell needs to complete commands and their options.
+
+Each script finds the command among the words that stand before the cursor and offers what may
+follow it. None needs a package beside the shell; where nothing fits, shells complete files.
+"""
+
+import argparse
+import functools
+from collections.abc import Callable
+
+from cliff.command import Command as Base
+
+from notifier_kafka.cli.command import Command
+
+Words = dict[str, list[str]]
+"""What may follow: by the words of a command, each with a space before it; "" is the program."""
+
+_BASH = """\
+_{function}() {{
+    local word at="" offered="" IFS=$' \\t\\n'
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case "$at $word" in
+            {nodes}) at="$at $word" ;;
+        esac
+    done
+    case "$at" in
+{cases}
+    esac
+    COMPREPLY=($(compgen -W "$offered" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _{function} {program}
+"""
+
+_ZSH = """\
+#compdef {program}
+_{function}() {{
+    local word at="" offered=""
+    for word in "${{(@)words[2,CURRENT-1]}}"; do
+        case "$at $word" in
+            {nodes}) at="$at $word" ;;
+        esac
+    done
+    case "$at" in
+{cases}
+    esac
+    compadd -- ${{=offered}} || _files
+}}
+# Read by the completion system it is a function's body; read by a person's .zshrc it names one.
+if [[ $funcstack[1] == _{function} ]]; then
+    _{function} "$@"
+else
+    compdef _{function} {program}
+fi
+"""
+
+_FISH = """\
+function __{function}_at
+    set -l at ""
+    for word in (commandline -opc)[2..]
+        switch "$at $word"
+            case {nodes}
+                set at "$at $word"
+        end
+    end
+    test "$at" = "$argv"
+end
+"""
+
+
+class Complete(Command):
+    """Print a script that has a shell complete commands and options."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--shell", choices=sorted(SCRIPTS), default="bash", help="bash without it.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        self.app.stdout.write(SCRIPTS[parsed_args.shell](self.program.NAME, self._words()))
+
+    def _words(self) -> Words:
+        found: Words = {"": _options(self.program.parser)}
+        for name, entry in sorted(self.program.command_manager):
+            at = ""
+            for word in name.split():
+                if word not in (following := found.setdefault(at, [])):
+                    following.append(word)
+                at += f" {word}"
+            made: Base = entry.load()(self.program, self.app_args, cmd_name=name)
+            found[at] = _options(made.get_parser(name))
+        return found
+
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    actions = parser._actions  # noqa: SLF001 - there is no other list of them
+    return sorted({text for action in actions for text in action.option_strings if text[:2] == "--"})
+
+
+def _cases(found: Words) -> str:
+    return "\n".join(f'        "{at}") offered="{" ".join(words)}" ;;' for at, words in found.items())
+
+
+def _by(template: str, program: str, found: Words) -> str:
+    nodes = "|".join(f'"{at}"' for at in found if at)
+    function = program.replace("-", "_")
+    return template.format(function=function, program=program, nodes=nodes, cases=_cases(found))
+
+
+def _fish(program: str, found: Words) -> str:
+    function = program.replace("-", "_")
+    nodes = " ".join(f'"{at}"' for at in found if at)
+    lines = [_FISH.format(function=function, nodes=nodes)]
+    for at, words in found.items():
+        asked = f"complete -c {program} -n '__{function}_at \"{at}\"'"
+        options = [word for word in words if word.startswith("--")]
+        commands = [word for word in words if word not in options]
+        lines += [f"{asked} -l {option[2:]}\n" for option in options]
+        lines += [f"{asked} -f -a '{' '.join(commands)}'\n"] if commands else []
+    return "".join(lines)
+
+
+SCRIPTS: dict[str, Callable[[str, Words], str]] = {
+    "bash": functools.partial(_by, _BASH),
+    "fish": _fish,
+    "zsh": functools.partial(_by, _ZSH),
+}

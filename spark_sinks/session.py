@@ -22,9 +22,12 @@ FIXED = {
 }
 # What a user may set otherwise. A batch is a few short queries over and over: plans made anew
 # after each stage, plans spelled out for a page that nobody sees and classes compiled anew
-# because a hundred others came between are what would take most of its time.
+# because a hundred others came between are what would take most of its time. And a method of
+# more than 8000 bytes of code is never compiled by a JVM, but interpreted for each record: a
+# stage that would have one is made of smaller methods.
 QUICK = {
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.ui.retainedExecutions": "10",

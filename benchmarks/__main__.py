@@ -75,7 +75,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
     if not arguments.no_peers:
         # First, so that nobody's time is spoiled by it.
         origin["peers"] = {peer: peers.versions(peer) for peer in peers.REQUIREMENTS}
-    with Scene(size, peers=not arguments.no_peers) as scene:
+    with Scene(size, peers=not arguments.no_peers, leashed=arguments.tiny) as scene:
         for name in wanted:
             measure.say(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
             found += SECTIONS[name](scene)

@@ -1,7 +1,7 @@
 """The client libraries used bare: the loops that a program of its own would have.
 
 They get the properties that the driver gives them by default, so that what is compared is
-the code above the client and not its tuning: acks=all, idempotence, no linger, 16 KB batches.
+the code above the client and not its tuning: acks=all, idempotence, the same linger and batches.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,8 +59,8 @@ class Confluent:
                 "acks": "all",
                 "enable.idempotence": True,
                 "max.in.flight.requests.per.connection": 5,
-                "linger.ms": 0,
-                "batch.size": 16384,
+                "linger.ms": protocol.LINGER_MS,
+                "batch.size": protocol.BATCH_BYTES,
                 "partitioner": "murmur2_random",
                 # Who counts no successes need not hear of them: a callback for each is dear.
                 "delivery.report.only.error": True,
@@ -134,8 +134,8 @@ class KafkaPython:
             acks="all",
             enable_idempotence=True,
             max_in_flight_requests_per_connection=5,
-            linger_ms=0,
-            batch_size=16384,
+            linger_ms=protocol.LINGER_MS,
+            batch_size=protocol.BATCH_BYTES,
         )
         self._client.send(topic, b"warm up").get(PATIENCE)
 

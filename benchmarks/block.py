@@ -38,7 +38,7 @@ def block(scene: Scene) -> list[Row]:
         for client in CLIENTS:
             for state in STATES:
                 _measure(scene, client, state, seen)
-    return [row for name, found in seen.items() for row in _rows(name, found)]
+    return [row for name, found in seen.items() for row in rows_of(name, found)]
 
 
 def _caller(scene: Scene, url: str, channel: str = "messagingv2") -> Child:
@@ -58,7 +58,8 @@ def _measure(scene: Scene, client: str, state: str, seen: Seen) -> None:
             cluster.start_node(1)
 
 
-def _rows(name: str, found: list[dict[str, Any]]) -> list[Row]:
+def rows_of(name: str, found: list[dict[str, Any]]) -> list[Row]:
+    """Make the rows of one client and state."""
     targets = TARGETS.get(name.split(",", maxsplit=1)[0], {})
     made = [
         Row(GROUP, f"{name}: {share}", _spread(found, share), "µs", target=targets.get(share))

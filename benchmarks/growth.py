@@ -5,7 +5,7 @@ ratios are to the smallest of each table.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import cycle, islice
 from typing import Any
@@ -37,7 +37,8 @@ def growth(scene: Scene) -> list[Row]:
 
 def _processes(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
     url, topic = f"{scene.cluster.url}/?client={CLIENT}", scene.topic()
-    children = [stack.enter_context(Child("publisher", url, topic)) for _ in range(max(PROCESSES))]
+    numbers = _upto(PROCESSES, scene)
+    children = [stack.enter_context(Child("publisher", url, topic)) for _ in range(numbers[-1])]
 
     def publish(number: int) -> Callable[[int], None]:
         def run(count: int) -> None:
@@ -48,7 +49,7 @@ def _processes(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
 
         return run
 
-    for number in PROCESSES:
+    for number in numbers:
         yield measure.Contestant(f"{number} process{'es' * (number > 1)}", publish(number))
 
 
@@ -72,7 +73,7 @@ def _payloads(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
 
 def _partitions(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
     bus = stack.enter_context(scene.bus(CLIENT))
-    for number in PARTITIONS:
+    for number in _upto(PARTITIONS, scene):
         through = work.sender(bus, scene.topic(number))
         yield _publishing(f"{number} partition{'s' * (number > 1)}", [through])
 
@@ -80,10 +81,14 @@ def _partitions(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
 def _topics(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
     bus = stack.enter_context(scene.bus(CLIENT))
     senders: list[notifier.Notifier] = []
-    for number in [each for each in TOPICS if each <= scene.size.most] or TOPICS[:1]:
+    for number in _upto(TOPICS, scene):
         measure.say(f"making {number - len(senders)} topics")
         senders += [work.sender(bus, scene.topic(1)) for _ in range(number - len(senders))]
         yield _publishing(f"{number:,} topic{'s' * (number > 1)} of 1 partition", senders[:number])
+
+
+def _upto(numbers: Sequence[int], scene: Scene) -> list[int]:
+    return [number for number in numbers if number <= scene.size.most]
 
 
 def _publishing(name: str, senders: list[notifier.Notifier]) -> measure.Contestant:

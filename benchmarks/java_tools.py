@@ -5,7 +5,7 @@ import subprocess
 import uuid
 from functools import cache
 
-from benchmarks import measure
+from benchmarks import measure, protocol
 from benchmarks.bare_kafka import Void
 from notifier_kafka import jars, java
 
@@ -17,7 +17,8 @@ _MILLISECONDS = 1000.0
 
 def producer(bootstrap: str, topic: str) -> measure.Contestant:
     """Publish random bytes, durably, as large as the others' values."""
-    settings = ["acks=all", "enable.idempotence=true", "linger.ms=0", "batch.size=16384"]
+    settings = ["acks=all", "enable.idempotence=true"]
+    settings += [f"linger.ms={protocol.LINGER_MS}", f"batch.size={protocol.BATCH_BYTES}"]
 
     def work(count: int) -> float:
         where = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(count)]

@@ -37,10 +37,11 @@ def memory(scene: Scene) -> list[Row]:
         for child in children.values():
             child.tell("work", round(size.gone_seconds * 1000))
         seen = {name: child.answer() for name, child in children.items()}
-    return [row for name in seen for row in _rows(group, name, seen[name], size.outbox_bytes)]
+    return [row for name in seen for row in rows_of(group, name, seen[name], size.outbox_bytes)]
 
 
-def _rows(group: str, name: str, seen: dict[str, Any], bound: int) -> list[Row]:
+def rows_of(group: str, name: str, seen: dict[str, Any], bound: int) -> list[Row]:
+    """Make the rows of one case."""
     limit, second = f"outbox_bytes, {bound // MEGABYTE} MiB", seen["second"]
     grown = max(seen["first"], second) - seen["before"]
     flat = rows.spread([second / seen["first"]])

@@ -59,7 +59,9 @@ class Child:
         line = self._process.stdout.readline()
         if not line:
             self._said.seek(0)
-            raise Void(f"{self._name} died: {self._said.read()[-500:]}")
+            last = self._said.read().strip().splitlines()[-1:] or ["it said nothing"]
+            self.close()
+            raise Void(f"{self._name} died: {last[0]}")
         return json.loads(line)
 
     def ask(self, *words: object) -> Any:

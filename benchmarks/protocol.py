@@ -20,6 +20,9 @@ except ModuleNotFoundError:
 PARTITIONS = 4
 BATCH = 1_000
 PATIENCE = 60.0
+# The driver's defaults: who is compared with it batches alike.
+LINGER_MS = 5
+BATCH_BYTES = 256 * 1024
 PUBLISHER = "compute.host1"
 EVENT = "compute.instance.create.end"
 PAYLOAD = {"instance_id": "5f643cfc-664b-4c69-8000-ce2ed7b08216", "state": "active", "text": "x" * 125}

@@ -20,9 +20,10 @@ from notifier_kafka_drivers.kafka.cluster import Cluster
 class Scene(ExitStack):
     """One run. The broker starts when the first section asks for it; leave it running well."""
 
-    def __init__(self, size: Size, *, peers: bool = True) -> None:
+    def __init__(self, size: Size, *, peers: bool = True, leashed: bool = False) -> None:
+        """Prepare a run. A ``leashed`` broker starts fast, runs slowly, and never outlives this process."""
         super().__init__()
-        self.size, self.peers = size, peers
+        self.size, self.peers, self._leashed = size, peers, leashed
 
     @functools.cached_property
     def directory(self) -> Path:
@@ -32,8 +33,7 @@ class Scene(ExitStack):
     @functools.cached_property
     def cluster(self) -> Cluster:
         """One broker."""
-        # Not leashed: those of the tests are made to start fast and run slowly.
-        cluster = Cluster(self.directory / "kafka", leashed=False)
+        cluster = Cluster(self.directory / "kafka", leashed=self._leashed)
         self.callback(cluster.stop)
         cluster.start()
         return cluster

@@ -13,10 +13,10 @@ class Size(NamedTuple):
     backlog: int
     gone_seconds: float
     outbox_bytes: int
-    most: int  # of topics
+    most: int  # processes, partitions, topics
     growth_rounds: int
 
 
 FULL = Size(5, 200_000, 30_000, 10.0, 5_000_000, 600.0, 64 << 20, 1_000, 5)
-QUICK = Size(3, 40_000, 6_000, 3.0, 200_000, 15.0, 8 << 20, 100, 2)
+QUICK = Size(2, 20_000, 3_000, 2.0, 100_000, 10.0, 8 << 20, 100, 1)
 TINY = Size(1, 300, 50, 0.1, 300, 0.3, 1 << 20, 2, 1)

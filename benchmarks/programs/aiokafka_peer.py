@@ -14,7 +14,13 @@ from benchmarks import protocol
 
 def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
     async def start() -> Any:
-        made = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True)
+        made = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=protocol.LINGER_MS,
+            max_batch_size=protocol.BATCH_BYTES,
+        )
         await made.start()
         return made
 

@@ -16,7 +16,14 @@ IN_FLIGHT = 50_000
 
 
 def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
-    broker = KafkaBroker(bootstrap, acks="all", enable_idempotence=True, logger=None)
+    broker = KafkaBroker(
+        bootstrap,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=protocol.LINGER_MS,
+        config={"batch.size": protocol.BATCH_BYTES},
+        logger=None,
+    )
     loop.run_until_complete(broker.start())
 
     async def work(count: int) -> None:

@@ -1,7 +1,7 @@
 """One end of a way whose time is measured: ``latency publish|listen ours|bare BOOTSTRAP TOPIC``.
 
 All ends are processes of one machine, whose monotonic clock they share. Settings are the
-defaults of both, with the same linger: none.
+defaults of both, with the same linger.
 """
 
 import sys
@@ -43,7 +43,12 @@ def _our_publisher(bootstrap: str, topic: str) -> Publish:
 
 def _bare_publisher(bootstrap: str, topic: str) -> Publish:
     producer = Producer(
-        {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 0}
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,
+            "linger.ms": protocol.LINGER_MS,
+        }
     )
 
     def send(payload: dict[str, Any]) -> None:

@@ -1,0 +1,105 @@
+"""The table of the benchmarks: medians, ratios by round, verdicts, and the same as JSON."""
+
+import json
+
+import pytest
+
+from benchmarks import block, memory, rows, spark_rows
+from benchmarks.rows import Row, Spread, Target
+
+RATES = {"ours": [10.0, 40.0, 30.0], "bare": [20.0, 40.0, 15.0]}
+
+
+def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
+    row = rows.beside("publish", RATES, "ours", "bare")
+
+    assert row.figure == Spread(30.0, 10.0, 40.0)
+    # Of the medians it would be 1.5.
+    assert row.ratio == Spread(1.0, 0.5, 2.0)
+    assert (row.group, row.name, row.beside, row.unit) == ("publish", "ours", "bare", "/s")
+
+
+@pytest.mark.parametrize(
+    ("sign", "bound", "met"),
+    [
+        ("≥", 1.0, True),
+        ("≥", 1.1, False),
+        (">", 1.0, False),
+        ("≤", 1.0, True),
+        ("≤", 0.9, False),
+        ("<", 1.0, False),
+    ],
+)
+def test_a_row_with_a_ratio_is_judged_by_its_median(sign: str, bound: float, met: bool) -> None:
+    assert rows.beside("publish", RATES, "ours", "bare", Target(sign, bound)).met is met
+
+
+def test_a_row_without_a_ratio_is_judged_by_its_figure() -> None:
+    assert rows.alone("publish", RATES, "ours", Target(">", 29)).met is True
+    assert rows.alone("publish", RATES, "ours", Target(">", 30)).met is False
+    assert rows.alone("publish", RATES, "ours").met is None
+
+
+def test_growth_is_beside_the_first() -> None:
+    first, second = rows.growth("processes", {"1": [10.0], "2": [15.0]})
+
+    assert first.ratio is None
+    assert (second.beside, second.ratio) == ("1", Spread(1.5, 1.5, 1.5))
+
+
+def test_the_table_says_figure_ratio_target_and_verdict() -> None:
+    met = rows.beside("publish", RATES, "ours", "bare", Target("≥", 0.9))
+    missed = rows.beside("publish", RATES, "bare", "ours", Target("≥", 5))
+    title, _heads, first, second = rows.table([met, missed]).strip().splitlines()
+
+    assert title == "publish"
+    assert first.split() == "ours 30.0 10.0 40.0 /s 1.00 0.50 2.00 of bare [≥ 0.9: met]".split()  # noqa: SIM905
+    assert second.endswith("[≥ 5: MISSED]")
+    assert rows.summary([met, missed]) == "1 of 2 targets met\n  missed: publish: bare"
+
+
+def test_json_holds_what_the_table_does() -> None:
+    row = rows.beside("publish", RATES, "ours", "bare", Target("≥", 0.9))
+
+    assert json.loads(json.dumps(rows.plain(row))) == {
+        "group": "publish",
+        "name": "ours",
+        "figure": {"middle": 30.0, "least": 10.0, "most": 40.0},
+        "unit": "/s",
+        "beside": "bare",
+        "ratio": {"middle": 1.0, "least": 0.5, "most": 2.0},
+        "target": {"sign": "≥", "bound": 0.9},
+        "met": True,
+    }
+    assert rows.plain(rows.alone("publish", RATES, "ours"))["ratio"] is None
+
+
+def test_calls_have_targets_by_client() -> None:
+    seen = {"p50": 10.0, "p99": 300.0, "p99.9": 900.0, "most": 1e3, "late": 0, "lost": 2}
+    p50, p99, p999, lost = block.rows_of("confluent-kafka, hung", [seen])
+    slower = block.rows_of("kafka-python, gone", [seen | {"lost": 0}])
+
+    assert [p50.met, p99.met, p999.met] == [True, False, None]
+    assert (lost.name, lost.figure.middle) == ("confluent-kafka, hung: lost", 2)
+    assert [row.met for row in slower] == [None, True, None]
+
+
+def test_memory_is_beside_its_bound() -> None:
+    seen = {"before": 40 << 20, "first": 44 << 20, "second": 48 << 20, "offered": 9, "lost": 0}
+    grown, later = memory.rows_of("gone", "a client", seen, 16 << 20)
+
+    assert (grown.figure.middle, grown.ratio, grown.met) == (8.0, Spread(0.5, 0.5, 0.5), True)
+    assert later.met is False
+
+
+def test_spark_is_beside_its_floor() -> None:
+    names: tuple[str, ...] = ("first run", "floor 1", "default metrics, warm 1", "single-process loop 1")
+    names += ("floor 2", "default metrics, warm 2", "single-process loop 2", "payload, percentiles, distinct")
+    figures = [{"name": name, "records": 100, "seconds": 1.0 + ("warm" in name)} for name in names]
+    found: list[Row] = spark_rows.make(figures)
+
+    assert [(row.name, row.met) for row in found[:3]] == [
+        ("default metrics, warm", True),
+        ("default metrics, warm", False),
+        ("payload, percentiles, distinct", True),
+    ]

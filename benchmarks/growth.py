@@ -1,7 +1,7 @@
-"""How the cost of publishing grows: with processes, with the payload, with partitions, with topics.
+"""How the cost of publishing grows: with processes, the payload, partitions and topics; and by option.
 
 Rates are of all notifications together, published one by one with the confluent client;
-ratios are to the smallest of each table.
+ratios are to the first of each table.
 """
 
 import time
@@ -21,17 +21,27 @@ PROCESSES = (1, 2, 4, 8)
 KILOBYTES = (0.1, 1, 10, 100)
 PARTITIONS = (1, 2, 4, 8, 16, 32, 64)
 TOPICS = (1, 10, 100, 1_000)
+OPTIONS = (
+    "",
+    "linger=0",
+    "linger=0.05",
+    "batch_size=16384",
+    "acks=1",
+    "compression=lz4",
+    "compression=zstd",
+    "compression=gzip",
+)
 BYTES_EACH = 500  # a round of large payloads has fewer, so that it moves about as many bytes
 
 
 def growth(scene: Scene) -> list[Row]:
     """Make the four tables."""
-    found = []
+    found: list[Row] = []
     for title, make in _TABLES.items():
         with ExitStack() as stack:
             contestants = list(make(scene, stack))
             rates = measure.compare(contestants, scene.size.each, scene.size.growth_rounds)
-        found += rows.growth(f"publish, growing {title}", rates)
+        found += rows.growth(f"publish, {title}", rates)
     return found
 
 
@@ -87,6 +97,13 @@ def _topics(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
         yield _publishing(f"{number:,} topic{'s' * (number > 1)} of 1 partition", senders[:number])
 
 
+def _options(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
+    topic = scene.topic()
+    for name in OPTIONS:
+        bus = stack.enter_context(scene.bus(CLIENT, f"&{name}" if name else ""))
+        yield _publishing(name or "defaults", [work.sender(bus, topic)])
+
+
 def _upto(numbers: Sequence[int], scene: Scene) -> list[int]:
     return [number for number in numbers if number <= scene.size.most]
 
@@ -101,8 +118,9 @@ def _publishing(name: str, senders: list[notifier.Notifier]) -> measure.Contesta
 
 
 _TABLES = {
-    "processes": _processes,
-    "payload": _payloads,
-    "partitions": _partitions,
-    "topics": _topics,
+    "growing processes": _processes,
+    "growing payload": _payloads,
+    "growing partitions": _partitions,
+    "growing topics": _topics,
+    "by option": _options,
 }

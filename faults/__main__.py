@@ -7,6 +7,7 @@ the names of faults feeds hostile input to everything that parses.
 
 import argparse
 import dataclasses
+import itertools
 import json
 import pathlib
 import re
@@ -15,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from faults import brokers, listeners, logs, network, networks, publishers, table
+from faults import breakages, brokers, listeners, logs, network, networks, publishers, table
 from faults.places import PLACES
 from faults.play import Fault, Load, Row, play
 from notifier_kafka import jars, java
@@ -46,7 +47,13 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--place", choices=PLACES, help="where, instead of each fault's usual place")
     add("--rounds", type=int, default=1, help="how often all of it")
     add("--for", type=seconds, dest="lasting", metavar="TIME", help="rounds until that is over: 60m")
-    add("--sabotage", default="", metavar="NAME", help="a product broken in a way of faults/breakages.py")
+    add(
+        "--sabotage",
+        default="",
+        choices=breakages.NAMES,
+        metavar="NAME",
+        help=f"break the product: {', '.join(breakages.NAMES)}",
+    )
     add("--json", action="store_true", help="print the rows as JSON, a line each")
     add("--keep", type=pathlib.Path, metavar="DIR", help="leave journals and logs there")
     given = parser.parse_args(arguments)
@@ -66,32 +73,34 @@ def chosen(given: argparse.Namespace) -> Iterator[tuple[str, Fault]]:
 
 
 def rows(given: argparse.Namespace, home: pathlib.Path) -> Iterator[Row]:
-    """Play all faults, in rounds."""
+    """Play all faults, in rounds; none begins when the time that was given is over."""
     load = Load(given.seconds, given.rate, given.sabotage)
-    clients = CLIENTS if given.client == "both" else (given.client,)
     begun = time.monotonic()
-    number = 0
-    while number < given.rounds or (given.lasting and time.monotonic() - begun < given.lasting):
-        number += 1
+    for number in itertools.count(1):
+        if number > given.rounds and not given.lasting:
+            return
         for kind in PLACES:
             faults = [fault for where, fault in chosen(given) if where == kind]
-            if faults:
-                yield from _there(kind, faults, clients, load, home / f"round-{number}-{kind}")
+            for row in _there(kind, faults, given.client, load, home / f"round-{number}-{kind}"):
+                yield row
+                if given.lasting and time.monotonic() - begun > given.lasting:
+                    return
 
 
-def _there(
-    kind: str, faults: Iterable[Fault], clients: Sequence[str], load: Load, home: pathlib.Path
-) -> Iterator[Row]:
+def _there(kind: str, faults: Sequence[Fault], client: str, load: Load, home: pathlib.Path) -> Iterator[Row]:
+    if not faults:
+        return
     home.mkdir(parents=True)
+    clients = CLIENTS if client == "both" else (client,)
     with PLACES[kind](home / "place") as place:
         for fault in faults:
             if fault.needs and not network.owned():
                 print(f"{fault.name}: left out: it needs {fault.needs}", file=sys.stderr)
                 continue
-            for client in clients if place.cluster else ("",):
-                directory = home / f"{fault.name}-{client}"
+            for each in clients if place.cluster else ("",):
+                directory = home / f"{fault.name}-{each}"
                 directory.mkdir()
-                yield play(fault, place, client, load, directory)
+                yield play(fault, place, each, load, directory)
 
 
 def main() -> int:

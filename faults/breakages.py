@@ -1,13 +1,17 @@
 """Products that are broken on purpose, each in the way that a promise forbids.
 
-They stand between the product and its driver, where a mistake of either would show.
+Most stand between the product and its driver, where a mistake of either would show.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from notifier_kafka import spool_file
 from notifier_kafka.driver import Delivery, Limits, Partition, Positions, Receipt, Record
+from notifier_kafka.spool_file import SpoolFile
+from notifier_kafka_drivers.sqlite import membership
 
 
 class Passing:
@@ -87,6 +91,38 @@ class ChangesThePayload(Breakage):
         return delivery._replace(record=delivery.record._replace(value=value))
 
 
+# What stands deeper than before a driver is broken by a patch of its class.
+
+
+def drops_the_spools_tail() -> None:
+    """Have the spool forward all but the last record of each piece of its file."""
+    read = SpoolFile.read
+
+    def short(self: SpoolFile, limit: int) -> Any:
+        chunk = read(self, limit)
+        return chunk and chunk._replace(entries=chunk.entries[:-1])
+
+    vars(spool_file)["SpoolFile"].read = short
+
+
+def skips_the_fence() -> None:
+    """Have a member of an SQLite log write its positions, whoever owns the partitions by now."""
+
+    def commit(self: Any, connection: Any, positions: Any) -> set[int]:
+        told = json.dumps(list(positions.items()))
+        connection.execute(membership.ANYWHERE, (self._group_id, told))
+        return set()
+
+    membership.Membership.commit = commit
+
+
+PATCHES = {"DropsTheSpoolsTail": drops_the_spools_tail, "SkipsTheFence": skips_the_fence}
+NAMES = (*PATCHES, *sorted(kind.__name__ for kind in Breakage.__subclasses__()))
+
+
 def broken(driver: Any, name: str) -> Any:
-    """Break a driver in the way of that name."""
+    """Break the product in the way of that name."""
+    if name in PATCHES:
+        PATCHES[name]()
+        return driver
     return BrokenDriver(driver, globals()[name])

@@ -26,6 +26,21 @@ def listener_stopped(play: Play) -> None:
         sleeper.send(signal.SIGCONT)
 
 
+def listener_overtaken(play: Play) -> None:
+    """Stop one in the middle of a batch until others had its share and left; what it commits then is old."""
+    guest = play.listen(nap=2.0, nap_every=30)
+    with play.hit(4):
+        guest.await_count("handled", 29)
+        play.scene.pause(guest)
+        time.sleep(SESSION + 6.0)
+        for each in [each for each in play.listeners if each is not guest]:
+            _retire(play, each)
+            play.listen()
+        guest.send(signal.SIGCONT)
+        play.flow()
+        _retire(play, guest)
+
+
 def slow_endpoint(play: Play) -> None:
     """Over the whole load an endpoint takes longer than the poll interval, now and then."""
     play.allow()
@@ -62,6 +77,7 @@ STORM = {"refuse": 2, "times": 3}
 FAULTS = [
     Fault("listener-killed", "SIGKILL in the middle of a batch; another one joins", listener_killed, EITHER),
     Fault("listener-stopped", "SIGSTOP for longer than a session, then SIGCONT", listener_stopped, EITHER),
+    Fault("listener-overtaken", "SIGSTOP in a batch until others left", listener_overtaken, EITHER),
     Fault(
         "slow-endpoint",
         "an endpoint that now and then takes longer than the poll interval",

@@ -4,7 +4,7 @@ import sqlite3
 import time
 
 from faults.play import Fault, Play
-from faults.scene import until
+from faults.scene import Actor, until
 
 SQLITE = ("sqlite",)
 
@@ -44,6 +44,19 @@ def log_locked(play: Play) -> None:
         time.sleep(4.0)
 
 
+def without_retries(play: Play) -> None:
+    """Each failure is told to whoever waits."""
+    waits = play.publishers["waits"]
+    with play.hit(), play.place.hung(play.scene.bus):
+        # A chunk may have been written before; whatever is said of the one after it is said of failures.
+        goal = _settled(waits) + 40
+        until(lambda: _settled(waits) >= goal, "the failures to be told")
+
+
+def _settled(publisher: Actor) -> int:
+    return publisher.count("failed") + publisher.count("acknowledged")
+
+
 def eight_processes(play: Play) -> None:
     """Beside the two publishers and two listeners two more of each; one of each is killed."""
     names = [f"extra-{len(play.scene.publishers) + n}" for n in range(2)]
@@ -81,6 +94,14 @@ FAULTS = [
     Fault("writers-killed", "SIGKILL of writers at random points; integrity check", writers_killed, SQLITE),
     Fault("readers-killed", "SIGKILL of readers at random points; integrity check", readers_killed, SQLITE),
     Fault("log-locked", "another program holds the log's lock for 4 s", log_locked, SQLITE),
+    Fault(
+        "without-retries",
+        "the log is locked for longer than who does not try again waits",
+        without_retries,
+        SQLITE,
+        publish={"options": {"notifications.retry": 0}},
+        driver={"busy_timeout": 1.0},
+    ),
     Fault(
         "eight-processes",
         "eight processes on one log, some are killed; integrity check",

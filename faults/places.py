@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from urllib import parse
 
 from faults import publishes
 from faults.proxy import Proxy
@@ -35,7 +36,9 @@ class Place:
             return self.disk.bus
         if self.cluster is None:
             log = directory / "bus.db"
-            return Bus("sqlite", f"sqlite:///{log}?session_timeout=2", log)
+            # What concerns Kafka alone is left out.
+            own = {"session_timeout": 2} | {name: more[name] for name in more if name == "busy_timeout"}
+            return Bus("sqlite", f"sqlite:///{log}?{parse.urlencode(own)}", log)
         url, login = self.cluster.url, self.cluster.options()
         if self.proxy:
             url = f"kafka://127.0.0.1:{self.proxy.port}"
@@ -126,8 +129,8 @@ def _cluster(cluster: Any) -> Iterator[Any]:
 
 
 PLACES: dict[str, Callable[[pathlib.Path], contextlib.AbstractContextManager[Place]]] = {
-    "sqlite": _sqlite,
-    "small-disk": _small_disk,
     "three": _three,
     "proxied": _proxied,
+    "small-disk": _small_disk,
+    "sqlite": _sqlite,
 }

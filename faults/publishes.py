@@ -164,7 +164,7 @@ class Publisher:
         else:
             self._journal.write("accepted", id=each, took=self._watch.seconds())
         if time.monotonic() - self._flushed > FLUSH:
-            self._flush(0.0)
+            self._flush(0.05)
 
     def _flush(self, timeout: float) -> None:
         """Journal that nothing is left, unless something was lost of which nobody was told."""

@@ -1,0 +1,56 @@
+"""The harness as people call it: a few faults over SQLite, and products that are broken on purpose."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from faults.__main__ import FAULTS, parsed, seconds
+from faults.breakages import NAMES
+from faults.scene import ENVIRONMENT
+
+
+def called(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    command = [sys.executable, "-m", "faults", "--json", "--seconds", "0", *arguments]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
+    names = ["writers-killed", "listener-killed", "two-on-one-spool"]
+    code, rows, said = called("--place", "sqlite", *names)
+    assert (code, said) == (0, "no promise broken in 3 rows\n")
+    assert {row["fault"] for row in rows} == set(names)
+    for row in rows:
+        assert row["offered"] >= row["acknowledged"] > 0
+        assert row["handled"] > 0
+        assert row["lost"] == row["reordered"] == row["wrong"] == 0
+        assert row["duplicated"] <= row["bound"]
+        assert row["recovery"] > 0
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "fault", "broken"),
+    [
+        ("CommitsBeforeTheWork", "listener-killed", "lost"),
+        ("IgnoresDeliveryErrors", "without-retries", "lost"),
+        ("DropsTheSpoolsTail", "two-on-one-spool", "lost"),
+        ("SkipsTheFence", "listener-overtaken", "beyond_bound"),
+    ],
+)
+def test_a_product_that_is_broken_on_purpose_is_caught(sabotage: str, fault: str, broken: str) -> None:
+    code, (row,), said = called("--place", "sqlite", "--sabotage", sabotage, fault)
+    assert code == 1
+    assert any(each.startswith(f"{broken}: ") for each in row["broken"]), row
+    assert f"{fault} on sqlite: {broken}: " in said
+
+
+def test_what_can_be_asked_for() -> None:
+    assert len(FAULTS) > 30
+    assert len(NAMES) > 8
+    assert [seconds(text) for text in ("90", "1.5s", "60m", "2h")] == [90.0, 1.5, 3600.0, 7200.0]
+    for wrong in (["no-such-fault"], ["--for", "soon"], ["--sabotage", "Nothing"]):
+        with pytest.raises(SystemExit):
+            parsed(wrong)

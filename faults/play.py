@@ -167,8 +167,8 @@ class Play:
                 self.flow()
                 times += 1
             self._end()
-        except AssertionError as error:
-            broken.append(str(error).partition("\n")[0][:300])
+        except Exception as error:  # noqa: BLE001 - a soak goes on, and the row says what happened
+            broken.append(f"{type(error).__name__}: {error}".partition("\n")[0][:300])
         verdict = self.scene.verdict({POOL: self.bound})
         return self._row(verdict, times, time.monotonic() - begun, broken)
 

@@ -79,6 +79,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
         for name in wanted:
             measure.say(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
             found += SECTIONS[name](scene)
+            scene.clear()
     origin["seconds"] = round(time.perf_counter() - _BEGAN)
     return origin, found
 

@@ -35,12 +35,13 @@ BYTES_EACH = 500  # a round of large payloads has fewer, so that it moves about 
 
 
 def growth(scene: Scene) -> list[Row]:
-    """Make the four tables."""
+    """Make a table of each."""
     found: list[Row] = []
     for title, make in _TABLES.items():
         with ExitStack() as stack:
             contestants = list(make(scene, stack))
             rates = measure.compare(contestants, scene.size.each, scene.size.growth_rounds)
+        scene.clear()
         found += rows.growth(f"publish, {title}", rates)
     return found
 

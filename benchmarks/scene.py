@@ -24,6 +24,7 @@ class Scene(ExitStack):
         """Prepare a run. A ``leashed`` broker starts fast, runs slowly, and never outlives this process."""
         super().__init__()
         self.size, self.peers, self._leashed = size, peers, leashed
+        self._topics: list[str] = []
 
     @functools.cached_property
     def directory(self) -> Path:
@@ -52,7 +53,13 @@ class Scene(ExitStack):
         """Make a topic, for priority info; return what users call it."""
         name = f"bench-{uuid.uuid4().hex[:8]}"
         self._admin.create_topic(f"{name}.info", partitions)
+        self._topics.append(f"{name}.info")
         return name
+
+    def clear(self) -> None:
+        """Delete all topics that were made: in full, they would be tens of gigabytes."""
+        while self._topics:
+            self._admin.delete_topic(self._topics.pop())
 
     @functools.cached_property
     def _admin(self) -> Admin:

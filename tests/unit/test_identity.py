@@ -6,7 +6,7 @@ import uuid
 
 from notifier_kafka import identity
 
-COUNT = 3000  # many blocks
+COUNT = 50_000  # many blocks of 256
 
 
 def test_ids_are_random_version_4_uuids() -> None:

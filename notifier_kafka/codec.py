@@ -11,6 +11,7 @@ them), integers of any size. Extra members and headers are ignored, and of a nam
 stands twice the last counts. Everything else is a ``DecodeError`` that says why.
 """
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -111,43 +112,41 @@ class Codec:
         return value
 
     def _write(self, notification: Notification, form: Form, key: bytes | None, dumps: Dumps) -> Encoded:
-        priority, timestamp = _PRIORITY_HEADERS[notification.priority], notification.timestamp
-        if type(notification.context) is not dict or not (timestamp is None or type(timestamp) is str):
+        message_id, publisher_id, event_type, priority, payload, timestamp, context = notification
+        if type(context) is not dict or not (timestamp is None or type(timestamp) is str):
             raise TypeError("to be converted")
+        first, last = _headers(publisher_id, event_type, priority)
+        own = () if message_id is None else (("message-id", message_id.encode()),)
+        headers = (*first, *own, *last)
         if form == "cloudevents-binary":
-            return Encoded(dumps(notification.payload), cloudevents.headers(notification, key, dumps))
+            return Encoded(dumps(payload), cloudevents.headers(notification, key, dumps))
         if form == "cloudevents-structured":
             value = dumps(cloudevents.members(notification, key, dumps))
-            return Encoded(value, _headers(_STRUCTURED, priority, notification))
-        value = dumps(_members(notification))
+            return Encoded(value, (_STRUCTURED, *headers[1:]))
+        value = dumps(
+            {
+                "message_id": message_id,
+                "publisher_id": publisher_id,
+                "event_type": event_type,
+                "priority": priority,
+                "payload": payload,
+                "timestamp": timestamp,
+                "_context": context,
+            }
+        )
         if form == "envelope":
-            value = _ENVELOPE_START + self._quote(value.decode()) + b"}"
-        encoded: Encoded = _make_encoded((value, _headers(_JSON, priority, notification)))
+            value = b"%b%b}" % (_ENVELOPE_START, self._quote(value.decode()))
+        encoded: Encoded = _make_encoded((value, headers))
         return encoded
 
 
-def _members(notification: Notification) -> dict[str, Any]:
-    message_id, publisher_id, event_type, priority, payload, timestamp, context = notification
-    return {
-        "message_id": message_id,
-        "publisher_id": publisher_id,
-        "event_type": event_type,
-        "priority": priority,
-        "payload": payload,
-        "timestamp": timestamp,
-        "_context": context,
-    }
-
-
-def _headers(content_type: Header, priority: Header, notification: Notification) -> Headers:
-    headers = [content_type, priority]
-    if notification.message_id is not None:
-        headers.append(("message-id", notification.message_id.encode()))
-    if notification.event_type is not None:
-        headers.append(("event-type", notification.event_type.encode()))
-    if notification.publisher_id is not None:
-        headers.append(("publisher-id", notification.publisher_id.encode()))
-    return tuple(headers)
+# Who sends sends the same few again and again.
+@functools.lru_cache(maxsize=1024)
+def _headers(publisher_id: str | None, event_type: str | None, priority: str) -> tuple[Headers, Headers]:
+    """Return the headers before the message id and those behind it."""
+    named = (("event-type", event_type), ("publisher-id", publisher_id))
+    last = tuple((name, text.encode()) for name, text in named if text is not None)
+    return (_JSON, _PRIORITY_HEADERS[priority]), last
 
 
 def _converted(notification: Notification) -> Notification:

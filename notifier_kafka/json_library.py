@@ -107,7 +107,9 @@ def _orjson() -> JsonLibrary:
 
     def dumps(value: Any) -> bytes:
         text = write(value, simplify, options)
-        if exceeds(text, primitives.MAX_DEPTH):
+        # Asked here first: nearly all have few brackets, and a call costs as much as the count.
+        brackets = text.count(b"{") + text.count(b"[")
+        if brackets > primitives.MAX_DEPTH and exceeds(text, primitives.MAX_DEPTH):
             raise ValueError("perhaps nested too deeply")
         return text
 

@@ -53,7 +53,9 @@ class Notifier:
         with options.blame(transport.conf, "key", given=key):
             self._key = keys.load(settings.key if key is None else key)
         self._wait = False
-        self._local = threading.local()
+        self._how = channel.Sending(self.retry, self._key)
+        # By thread; shared with those that are prepared from this one.
+        self._transactions: dict[int, Transaction] = {}
         self._wait_timeout: float = settings.wait_timeout
         self._serializer = serializer or NoOpSerializer()
         # As oslo.messaging: an empty name stands for none, and one that two files give counts once.
@@ -85,8 +87,9 @@ class Notifier:
             special.publisher_id = publisher_id
         if retry is not _UNCHANGED:
             special.retry = -1 if retry is None else retry
+            special._how = special._how._replace(retry=special.retry)  # noqa: SLF001 - a copy of ourselves
         if wait is not _UNCHANGED:
-            special._wait = wait  # noqa: SLF001 - a copy of ourselves
+            special._wait = wait  # noqa: SLF001
         return special
 
     def audit(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
@@ -159,22 +162,20 @@ class Notifier:
         none of it is. When the block raises, nothing is published. Listeners that read
         committed records only, as by default, see no part of it before.
         """
-        if self._transaction() is not None:
+        thread = threading.get_ident()
+        if thread in self._transactions:
             raise DeliveryFailed("a transaction of this notifier is open in this thread already")
         transaction = self.transport.driver.transaction()
         receipts: list[Receipt] = []
-        self._local.transaction = transaction
+        self._transactions[thread] = transaction
         try:
             yield receipts
         except BaseException:
             transaction.abort()
             raise
         finally:
-            self._local.transaction = None
+            del self._transactions[thread]
         receipts += transaction.commit(self._wait_timeout)
-
-    def _transaction(self) -> Transaction | None:
-        return getattr(self._local, "transaction", None)
 
     def _notify(self, ctxt: Any, event_type: str, payload: Any, priority: str) -> Sent:
         if not self._channels:
@@ -204,8 +205,10 @@ class Notifier:
         return _as_dict(self._serializer.serialize_context(redacted))
 
     def _send(self, notifications: Sequence[Notification]) -> Sent:
-        waiter = Waiter() if self._wait else None
-        how = channel.Sending(self.retry, self._key, waiter, self._transaction())
+        how, waiter = self._how, None
+        if self._wait or self._transactions:
+            waiter = Waiter() if self._wait else None
+            how = how._replace(waiter=waiter, transaction=self._transactions.get(threading.get_ident()))
         refusal: MessagingException | None = None
         for each in self._channels:
             try:

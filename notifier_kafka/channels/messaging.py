@@ -25,10 +25,11 @@ class MessagingChannel(Channel):
     def send(self, notifications: Sequence[Notification], how: Sending) -> None:
         retry, find_key, waiter, transaction = how
         encode, form, publish = codec.encode, self._form, self.transport.publish
+        spelled = self._bus_topics
         for notification in notifications:
             key = find_key(notification)
             value, headers = encode(notification, form, key)
-            for topic in self._spell(notification.priority):
+            for topic in spelled.get(notification.priority) or self._spell(notification.priority):
                 record: Record = make_record((topic, value, key, headers))
                 if transaction is None:
                     publish(record, retry, waiter)
@@ -36,11 +37,9 @@ class MessagingChannel(Channel):
                     transaction.offer(record)
 
     def _spell(self, priority: str) -> tuple[str, ...]:
-        spelled = self._bus_topics.get(priority)
-        if spelled is None:
-            host = self.transport.driver.virtual_host
-            spelled = tuple(topics.bus_topic(topic, priority, host) for topic in self.topics)
-            self._bus_topics[priority] = spelled
+        host = self.transport.driver.virtual_host
+        spelled = tuple(topics.bus_topic(topic, priority, host) for topic in self.topics)
+        self._bus_topics[priority] = spelled
         return spelled
 
 

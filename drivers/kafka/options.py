@@ -54,14 +54,14 @@ PUBLISH_OPTS = [
     ),
     cfg.FloatOpt(
         "linger",
-        default=0.0,
+        default=0.005,
         min=0,
         deprecated_opts=_oslo("producer_batch_timeout"),
         help="Seconds that a batch waits at most for more records before it is sent.",
     ),
     cfg.IntOpt(
         "batch_size",
-        default=16384,
+        default=262_144,
         min=0,
         deprecated_opts=_oslo("producer_batch_size"),
         help="Bytes of a batch to one partition at which it is sent without waiting.",

@@ -67,7 +67,7 @@ def test_a_span_ends_over_what_was_aborted(connect: Connect, topic: str) -> None
 
 
 def test_only_who_reads_what_is_uncommitted_sees_an_aborted_one(connect: Connect, topic: str) -> None:
-    driver = connect()
+    driver = connect(batch_size=16384)
     driver.admin().create_topic(topic, 1, {"max.message.bytes": "20000"})
     refused = driver.transaction()
     refused.offer(Record(topic, b"aborted"))

@@ -62,8 +62,8 @@ BROKER: dict[int, Meaning] = {code: meaning for meaning, codes in _MEANINGS.item
 _ADVICE: dict[int, str] = {
     2: "the broker found the record damaged; a compacted topic takes no record without a key",
     7: "the brokers took too long: they may be starting or overloaded",
-    10: "the record, or the batch that it was in, exceeds the topic's max.message.bytes: raise it, or send less "
-    "or with a smaller [drivers_kafka] batch_size",
+    10: "the record, or the batch that it was in, exceeds the topic's max.message.bytes: raise it, or send "
+    "less, or with a smaller [drivers_kafka] batch_size",
     17: "a topic's name has 1 to 249 of the characters A-Z a-z 0-9 . _ -",
     19: "too few replicas are in sync: bring brokers back, or lower min.insync.replicas",
     29: "the user lacks an ACL on the topic: Read and Describe to listen, Write and Create to publish",

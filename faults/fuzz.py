@@ -38,7 +38,6 @@ TOKENS = (
         b"[" * 600,
         b'{"a":' * 600,
         b"- " * 600,
-        b"[" * 9000,
         b"&a [*a, *a]",
         b"!!python/object:os.system x",
         b"<<: *a",

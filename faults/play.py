@@ -132,6 +132,8 @@ class Play:
         self._named += 1
         plan = {"work": 0.0005, "breakage": self.load.sabotage} | self.fault.listen | more
         self.listeners.append(self.scene.listen(f"listener-{self._named}", pool, **plan))
+        # Before that it does not know what SIGTERM means.
+        self.listeners[-1].await_count("listening", 1)
         return self.listeners[-1]
 
     def handled(self) -> int:

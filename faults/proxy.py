@@ -47,7 +47,7 @@ class Link:
                 sink.sendall(data)
         except OSError:
             pass
-        if not self.orphaned:
+        if not self.orphaned or source is self.client:
             self.close()
 
 

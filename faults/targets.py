@@ -53,8 +53,8 @@ def transport_url(case: bytes) -> None:
 
 def client(case: bytes) -> None:
     text = case.decode(errors="replace")
-    for kind in (client_config.PRODUCER, client_config.CONSUMER):
-        client_config.url(client_config.read(text, kind), kind)
+    kind = client_config.CONSUMER if client_config.CONSUMER in text else client_config.PRODUCER
+    client_config.url(client_config.read(text, kind), kind)
 
 
 def routes(case: bytes) -> None:

@@ -4,6 +4,7 @@ Journals are described in ``checker.py``. To these measurements add ``took``, se
 and ``mark``, of the harness: from here on things are to go on again.
 """
 
+import itertools
 import json
 import math
 import pathlib
@@ -40,12 +41,10 @@ def measure(directory: str | pathlib.Path) -> Timings:
                     handled[line["id"]] = min(handled.get(line["id"], line["at"]), line["at"])
     offered.sort(key=lambda line: int(line["at"]))
     marks.sort()
-    ends = [*marks[1:], math.inf]
-    waits = [_recovery(begin, end, offered, handled) for begin, end in zip(marks, ends, strict=True)]
+    waits = [_recovery(begin, end, offered, handled) for begin, end in itertools.pairwise([*marks, math.inf])]
     took.sort()
-    return Timings(
-        took[-1] if took else 0.0, took[len(took) * 99 // 100] if took else 0.0, max(waits, default=0.0)
-    )
+    p99 = took[len(took) * 99 // 100] if took else 0.0
+    return Timings(max(took, default=0.0), p99, max(waits, default=0.0))
 
 
 def _recovery(begin: float, end: float, offered: list[Line], handled: dict[str, int]) -> float:

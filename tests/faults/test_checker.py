@@ -72,6 +72,25 @@ def test_what_was_accepted_is_promised_once_a_flush_left_nothing(judge: Judge) -
     assert blamed(judge([*accepted, {"what": "flushed", "left": 0}], [])) == {"lost": 1}
 
 
+def test_what_was_accepted_dies_with_the_life_of_its_publisher(judge: Judge) -> None:
+    first = [{"what": "started"}, offered(0), said("accepted", 0)]
+    second = [offered(1), said("accepted", 1), {"what": "flushed", "left": 0}]
+    assert blamed(judge([*first, {"what": "started"}, *second], [handled(1)])) == {}
+    assert blamed(judge([*first, *second], [handled(1)])) == {"lost": 1}
+
+
+def test_a_failure_may_be_told_before_the_call_returned(judge: Judge) -> None:
+    published = [offered(0), said("failed", 0), said("accepted", 0), {"what": "flushed", "left": 0}]
+    assert blamed(judge(published, [])) == {}
+
+
+def test_what_somebody_deleted_is_promised_no_longer(judge: Judge) -> None:
+    published = [offered(0, at=1), said("acknowledged", 0), offered(1, at=3), said("acknowledged", 1)]
+    erased = {"what": "erased", "at": 2}
+    assert blamed(judge([*published, erased], [])) == {"lost": 1}
+    assert blamed(judge([*published, erased], [handled(1)])) == {}
+
+
 def test_what_failed_may_arrive_or_not(judge: Judge) -> None:
     published = [offered(0), said("failed", 0, reason="no"), offered(1), said("failed", 1, reason="no")]
     assert blamed(judge(published, [handled(1)])) == {}

@@ -1,0 +1,57 @@
+"""Hostile input: the fixed corpus, some seeded mutations of it, and that a failure would be seen."""
+
+import pathlib
+import random
+from typing import Any
+
+import pytest
+
+from faults import fuzz, targets
+from notifier_kafka.errors import DecodeError
+
+CASES = 100  # of each target, since PyYAML is slow; the long run is "python -m faults fuzz --cases 10000000"
+
+
+@pytest.mark.parametrize("name", targets.TARGETS)
+def test_the_corpus_is_read(name: str) -> None:
+    found = fuzz.samples(name)
+    assert len(found) > 0
+    for case in found:
+        targets.TARGETS[name](case)
+
+
+@pytest.mark.parametrize("path", sorted((fuzz.CORPUS.parent / "regressions").iterdir()), ids=lambda p: p.name)
+def test_what_once_failed_fails_no_more(path: pathlib.Path) -> None:
+    name = path.name.partition("-")[0]
+    assert fuzz.tried(name, targets.TARGETS[name], path.read_bytes()) is None
+
+
+@pytest.mark.parametrize("name", targets.TARGETS)
+def test_nothing_but_errors_of_the_package_comes_out(name: str) -> None:
+    counts, failures = fuzz.explore([name], CASES, seed=1)
+    assert counts == {name: CASES}
+    assert failures == []
+
+
+def _raise(error: Exception) -> Any:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (ZeroDivisionError("x"), "ZeroDivisionError"),
+        (DecodeError("a\nb"), "several lines"),
+        (DecodeError(f"the password {targets.SECRET}"), "a password in an error"),
+    ],
+)
+def test_each_kind_of_failure_is_seen(error: Exception, what: str) -> None:
+    failure = fuzz.tried("t", lambda _: _raise(error), b"kafka://me:hunter2@broker")
+    assert failure is not None
+    assert what in failure.what
+    assert fuzz.tried("t", lambda _: _raise(DecodeError("fine")), b"") is None
+
+
+def test_a_run_can_be_had_again() -> None:
+    first, second = ([fuzz.mutated(random.Random(5), [b"abc", b"defg"]) for _ in range(20)] for _ in range(2))
+    assert first == second

@@ -1,0 +1,108 @@
+"""What the harness measures, from journals written by hand; and its bad network."""
+
+import json
+import pathlib
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from faults import table, timings
+from faults.play import Row
+from faults.proxy import Proxy, Weather
+
+SECOND = 1_000_000_000
+
+
+def write(directory: pathlib.Path, name: str, lines: list[dict[str, Any]]) -> None:
+    (directory / f"{name}.journal").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> None:
+    def offered(number: int, key: str, at: float) -> dict[str, Any]:
+        return {"what": "offered", "id": f"a-{number}", "key": key, "at": int(at * SECOND)}
+
+    took = [{"what": "accepted", "id": "x", "took": 0.001} for _ in range(198)]
+    took += [{"what": "accepted", "id": "x", "took": slow} for slow in (0.03, 0.05)]
+    # The second key comes back after three seconds; what was offered before says nothing.
+    write(
+        tmp_path,
+        "one",
+        [offered(0, "j", 1), offered(1, "j", 5), offered(2, "k", 6), offered(3, "k", 7), *took],
+    )
+    handled = [("a-0", 9.5), ("a-1", 5.5), ("a-2", 8.0), ("a-3", 9.0)]
+    write(tmp_path, "two", [{"what": "handled", "id": each, "at": int(at * SECOND)} for each, at in handled])
+    write(tmp_path, "harness", [{"what": "mark", "at": 5 * SECOND}])
+    assert timings.measure(tmp_path) == timings.Timings(stall=0.05, p99=0.03, recovery=3.0)
+
+
+def test_nothing_is_measured_of_nothing(tmp_path: pathlib.Path) -> None:
+    assert timings.measure(tmp_path) == timings.Timings()
+
+
+def test_a_row_that_broke_a_promise_says_so() -> None:
+    row = Row("f", "b", 1, 2.0, 3, 3, 0, 3, 1, 0, 0, 0, 0, 0.01, 0.001, 0.5, 40.0, ["lost: a-1"])
+    assert table.line(row).endswith("BROKEN")
+    assert len(table.line(row).removesuffix("  BROKEN")) == len(table.HEAD)
+    assert table.complaints([row]) == ["f on b: lost: a-1"]
+
+
+class Echo(socketserver.BaseRequestHandler):
+    """Says what it hears."""
+
+    closed = threading.Event()
+
+    def handle(self) -> None:
+        while data := self.request.recv(100):
+            self.request.sendall(data)
+        self.closed.set()
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    made = Proxy()
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Echo) as server:
+        made.target = server.server_address[1]
+        threading.Thread(target=server.serve_forever).start()
+        yield made
+        made.close()
+        server.shutdown()
+
+
+def said(client: socket.socket, text: bytes) -> bytes:
+    client.sendall(text)
+    return client.recv(100)
+
+
+def connected(proxy: Proxy) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", proxy.port), timeout=30)
+
+
+def test_the_proxy_carries_cuts_and_mends(proxy: Proxy) -> None:
+    proxy.weather = Weather(delay=0.001, loss=0.5)
+    with connected(proxy) as client:
+        assert said(client, b"a") == b"a"
+        proxy.cut()
+        assert client.recv(1) == b""
+    with connected(proxy) as client:
+        assert client.recv(1) == b""
+    proxy.mend()
+    with connected(proxy) as client:
+        assert said(client, b"b") == b"b"
+
+
+def test_a_half_open_connection_is_known_to_the_server_alone(proxy: Proxy) -> None:
+    Echo.closed.clear()
+    with connected(proxy) as client:
+        assert said(client, b"a") == b"a"
+        proxy.half_open()
+        assert Echo.closed.wait(30)
+        client.sendall(b"b")
+        client.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+    with connected(proxy) as client:
+        assert said(client, b"c") == b"c"

@@ -42,6 +42,8 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
 
 
 def _parquet(directory: Path) -> Iterator[Row]:
+    if not directory.is_dir():
+        raise ConfigurationError(f"output parquet:{directory}: there is no such directory")
     for row in map(rows.spelled, files.read(directory)):
         times = row["window_start"], row["window_end"]
         yield row["metric"], *times, json.dumps(row["group"], sort_keys=True), row["value"], row["unit"]

@@ -50,7 +50,7 @@ class Bench(Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        with self.program.transport(url="sqlite://") as transport:
+        with self.program.transport() as transport:
             return COLUMNS, list(_measure(transport, parsed_args.count, {"text": "x" * parsed_args.size}))
 
 

@@ -163,7 +163,7 @@ def reachable(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Finding]:
         what = f"{where}: no answer within {PATIENCE:g} s"
         yield Finding("FAIL", "transport", what, "look at the log's machine", Exit.UNREACHABLE)
     else:
-        yield Finding("OK", "transport", f"{where}: {len(names)} topics")
+        yield Finding("OK", "transport", f"{where}: {len(names)} topic{'s' * (len(names) != 1)}")
 
 
 def _topics(lent: transport.NotificationTransport) -> list[str]:

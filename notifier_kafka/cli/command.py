@@ -11,6 +11,7 @@ from cliff.formatters import base
 from stevedore import extension
 
 from notifier_kafka.cli import main
+from notifier_kafka.cli.exits import UsageError
 
 # Of what comes bit by bit: a table of all of it is never finished.
 STREAMED = ("csv", "json", "table", "value")
@@ -35,6 +36,12 @@ class _Printing(Command):
         # An empty table would be an empty line, which says nothing.
         parser.set_defaults(print_empty=True)
         return parser
+
+    def _generate_columns_and_selector(self, parsed_args: argparse.Namespace, column_names: Any) -> Any:
+        for name in parsed_args.columns:
+            if name not in column_names:
+                raise UsageError(f"there is no column {name!r}; there are {', '.join(column_names)}")
+        return super()._generate_columns_and_selector(parsed_args, column_names)  # type: ignore[misc]
 
 
 class Lister(_Printing, lister.Lister):

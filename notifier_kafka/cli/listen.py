@@ -212,6 +212,10 @@ def _follow(
     """Print what comes, from ``start`` on but not before the positions ``after``."""
     if printer.ended:
         return
+    if sys.stdout.isatty() and sys.stderr.isatty():
+        # An empty screen would look as if it hung.
+        names = ", ".join(args.topic or options.notifications(transport.conf).topics)
+        text.note(f"listening to {names} on {transport.url.masked()}; Ctrl-C ends it")
     seen = after or {}
     subscription = transport.driver.subscribe(_bus(transport, args), args.pool, start)
     try:

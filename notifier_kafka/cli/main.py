@@ -51,6 +51,13 @@ class Commands(commandmanager.CommandManager):
         if name not in self.commands:
             super().add_command(name, command_class)
 
+    def find_command(self, argv: list[str]) -> tuple[type[Command], str, list[str]]:
+        # cliff takes an abbreviation as well: "list" would listen for ever, "topics p" purge.
+        for length in range(len(argv), 0, -1):
+            if (name := " ".join(argv[:length])) in self.commands:
+                return self.commands[name].load(), name, argv[length:]
+        raise ValueError(argv)
+
     def load_commands(self, namespace: str) -> None:
         # cliff imports every command to run one, and drops what fails to import.
         self.group_list.append(namespace)
@@ -136,8 +143,9 @@ class App(app.App):
         within = sorted(name for name in names if name.startswith(f"{argv[0]} "))
         if within:
             return f"{argv[0]}: say which: {', '.join(within)}"
-        near = difflib.get_close_matches(argv[0], {name.partition(" ")[0] for name in names}, 1)
-        hint = f" did you mean {near[0]}?" if near else ""
+        near = sorted(name for name in names if name.endswith(f" {argv[0]}"))
+        near = near or difflib.get_close_matches(argv[0], {name.partition(" ")[0] for name in names}, 1)
+        hint = f" did you mean {' or '.join(near)}?" if near else ""
         return f"no command {argv[0]!r};{hint} see '{PROG} --help'"
 
     def _help(self, argv: list[str]) -> int:

@@ -37,6 +37,8 @@ class Report(ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         gathering, page, sections = _modules()
         directory = Path(parsed_args.input)
+        if not directory.is_dir():
+            raise ConfigurationError(f"report of {directory}: there is no such directory")
         checkpoint = Path(parsed_args.checkpoint_dir or directory / OWN)
         command = ("notifier-kafka", "report", "--input", str(directory), "-o", parsed_args.output_file)
         try:

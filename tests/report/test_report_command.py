@@ -72,7 +72,7 @@ def test_windows_that_overlap_are_not_added_up(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ([], "no rows of the metric notifications.count"),
+        ([], "there is no such directory"),
         ([output.row("mine", "", 0, 60, {}, 1.0)], "no rows of the metric notifications.count"),
         (
             [output.row("notifications.count", "", 0, 60, {"event_type": "a"}, 1.0)],
@@ -134,3 +134,10 @@ def test_without_the_extra_it_names_it(tmp_path: Path) -> None:
     )
     assert done.returncode == Exit.MISSING_EXTRA
     assert "pip install 'notifier-kafka[report,spark]'" in done.stderr
+
+
+def test_rows_of_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["metrics", "show", f"parquet:{tmp_path}/rows"]) == Exit.CONFIGURATION
+    heard = capsys.readouterr()
+    assert heard.out == ""
+    assert heard.err == f"notifier-kafka: output parquet:{tmp_path}/rows: there is no such directory\n"

@@ -53,6 +53,9 @@ def test_a_group_of_commands_helps_with_its_own(run: Run) -> None:
     ("argv", "said"),
     [
         (("tpics", "list"), "did you mean topics?"),
+        (("listn",), "did you mean listen?"),
+        (("list",), "did you mean dead-letters list or drivers list or groups list or topics list?"),
+        (("topics", "p", "t"), "topics: say which"),
         (("topics",), "say which: topics create, topics delete, topics list, topics purge, topics show"),
         (("--nonsense",), "unknown option --nonsense"),
         (("send",), "send: the following arguments are required: PAYLOAD"),

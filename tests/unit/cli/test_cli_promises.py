@@ -105,6 +105,14 @@ def test_one_thing_is_csv_too(bench: Bench) -> None:
     assert (code, out, err) == (0, '"name","records"\n"t",3\n', "")
 
 
+def test_a_column_that_is_not_there(bench: Bench) -> None:
+    bench.topic("t", 1)
+    for command in (("topics", "list"), ("topics", "show", "t")):
+        code, said = bench.refused(*command, "-c", "name", "-c", "size")
+        assert code == 2
+        assert "there is no column 'size'; there are name, " in said
+
+
 def test_a_list_of_nothing_says_what_there_could_be(bench: Bench) -> None:
     code, out, err = bench.run("topics", "list")
     assert (code, err) == (0, "")

@@ -381,10 +381,25 @@ def test_ctrl_c_while_sending(cli: Cli) -> None:
     assert process.stderr.read() == ""
 
 
-@pytest.mark.parametrize("arguments", [("listen", "--from", "beginning"), ("topics", "list"), ("--help",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("listen", "--from", "beginning"),
+        ("listen", "--from", "beginning", "-f", "csv"),
+        ("tail", "-n", "2000"),
+        ("top", "--interval", "0.5"),
+        ("send", "--lines", "@lines"),
+        ("topics", "list"),
+        ("config", "sample"),
+        ("doctor",),
+        ("complete",),
+        ("--help",),
+    ],
+)
 def test_a_reader_that_leaves_gets_no_traceback(cli: Cli, arguments: tuple[str, ...]) -> None:
-    cli.run("send", "--lines", "-", given="\n".join(f'"{n:0200d}"' for n in range(2_000)))
-    process = cli.start(*arguments)
+    (cli.home / "lines").write_text("\n".join(f'"{n:0200d}"' for n in range(2_000)))
+    cli.run("send", "--lines", "@lines", cwd=cli.home)
+    process = cli.start(*arguments, cwd=cli.home)
     assert process.stdout is not None
     process.stdout.close()
     assert process.wait(PATIENCE) == 141

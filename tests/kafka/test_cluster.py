@@ -114,6 +114,17 @@ def test_another_process_sees_the_broker_and_its_log(kafka_cluster: Cluster) -> 
     assert row["pid"] == kafka_cluster.status()[0]["pid"]
     assert "Kafka Server started" in tool("logs")
 
+    # A reader that has enough of it.
+    command = [sys.executable, "-m", "notifier_kafka.cli.main", "broker", "logs", "--follow"]
+    command += ["--directory", str(kafka_cluster.directory)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        following.stdout.close()
+        assert following.wait(60) == 141
+        assert following.stderr.read() == b""
+
 
 def test_a_secured_broker_is_started_used_and_stopped_by_commands(tmp_path: Path) -> None:
     where = ["--directory", str(tmp_path / "it")]

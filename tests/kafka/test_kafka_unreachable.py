@@ -63,7 +63,12 @@ def test_every_command_says_so_in_a_line(tmp_path: Path, addresses: list[str]) -
     # Each command in one of the ways, and one of them in all, at once: nearly all of it is waiting.
     tries = [*zip(ARGUMENTS, itertools.cycle(ways)), *(("topics list", way) for way in ways)]
     started = [(name, way, _start(tmp_path, name, *way)) for name, way in tries]
-    ended = [(name, way[0], it.communicate(timeout=HANGS), it.returncode) for name, way, it in started]
+    try:
+        ended = [(name, way[0], it.communicate(timeout=HANGS), it.returncode) for name, way, it in started]
+    finally:
+        for *_, it in started:
+            it.kill()
+            it.communicate()
     for name, address, (out, err), code in ended:
         said = out if name == "doctor" else err
         assert code == Exit.UNREACHABLE, (name, out, err)

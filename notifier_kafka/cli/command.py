@@ -10,7 +10,7 @@ from cliff import columns, command, lister, show
 from cliff.formatters import base
 from stevedore import extension
 
-from notifier_kafka.cli import main
+from notifier_kafka.cli import main, text
 from notifier_kafka.cli.exits import UsageError
 
 # Of what comes bit by bit: a table of all of it is never finished.
@@ -46,6 +46,13 @@ class _Printing(Command):
 
 class Lister(_Printing, lister.Lister):
     """A command that prints a list: ``-f table|json|csv|value|yaml``, or ``--json``."""
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
+    ) -> int:
+        if parsed_args.formatter == "csv":
+            data = [[text.csv_cell(cell) for cell in row] for row in data]
+        return int(super().produce_output(parsed_args, column_names, data))
 
 
 class LineLister(Lister):
@@ -92,7 +99,7 @@ class _OneAsCsv(base.SingleFormatter):
         writer = csv.writer(stdout, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(column_names)
         cells = [v.machine_readable() if isinstance(v, columns.FormattableColumn) else v for v in data]
-        writer.writerow(cells)
+        writer.writerow(map(text.csv_cell, cells))
 
 
 def add_stream_format(parser: argparse.ArgumentParser, default: str) -> None:

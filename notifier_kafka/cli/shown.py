@@ -66,7 +66,7 @@ def _as_csv(found: Members) -> str:
 def csv_line(cells: Sequence[str]) -> str:
     """Spell cells as a line of CSV, without its end."""
     line = io.StringIO()
-    csv.writer(line, quoting=csv.QUOTE_NONNUMERIC, lineterminator="").writerow(cells)
+    csv.writer(line, quoting=csv.QUOTE_NONNUMERIC, lineterminator="").writerow(map(text.csv_cell, cells))
     return line.getvalue()
 
 

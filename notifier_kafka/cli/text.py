@@ -2,8 +2,12 @@
 
 import datetime
 import json
+import re
 import sys
 from typing import Any
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NO_FORMULA = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?)?")
 
 
 def visible(text: str) -> str:
@@ -11,6 +15,13 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def csv_cell(value: Any) -> Any:
+    """Keep a spreadsheet from taking text for a formula. Numbers, and a lone dash, stand as they are."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA) or _NO_FORMULA.fullmatch(value):
+        return value
+    return f"'{value}"
 
 
 def json_line(value: Any) -> str:

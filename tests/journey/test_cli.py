@@ -301,6 +301,15 @@ def test_other_formats_cannot_steer_the_terminal_either(cli: Cli, form: str) -> 
         assert dict(zip(header, row, strict=True))["topic"] == "notifications.info"
 
 
+def test_csv_has_no_formula_of_a_stranger(cli: Cli) -> None:
+    cli.run("send", "--text", "=cmd()", "--event-type", "@SUM(1)", "--publisher-id", "+1+2")
+    _, out, _ = cli.run("listen", "--from", "beginning", "--max", "1", "-f", "csv")
+    header, row = csv.reader(out.splitlines())
+    found = dict(zip(header, row, strict=True))
+    assert (found["payload"], found["event_type"], found["publisher_id"]) == ("'=cmd()", "'@SUM(1)", "'+1+2")
+    assert found["offset"] == "0"
+
+
 def test_an_onlooker_begins_at_the_end_and_ends_on_sigterm(cli: Cli) -> None:
     cli.run("send", '"before"')
     seen = cli.home / "seen"

@@ -239,6 +239,13 @@ def test_names_cannot_steer_the_terminal(bench: Bench) -> None:
     assert "evil\\x1b[2J\\u202e" in bench.run("groups", "list")[1]
 
 
+def test_names_are_no_formulas_in_csv(bench: Bench) -> None:
+    bench.topic("t", 1)
+    bench.driver.admin().reset_group("=cmd()", {Partition("t", 0): 1})
+    _, out, _ = bench.run("groups", "list", "-f", "csv")
+    assert '"\'=cmd()"' in out
+
+
 def test_cells_show_names_and_values_of_the_log_harmlessly() -> None:
     pairs = cells.Pairs({HOSTILE: HOSTILE, "a": "b"})
     assert pairs.human_readable().splitlines() == ["evil\\x1b[2J\\u202e = evil\\x1b[2J\\u202e", "a = b"]

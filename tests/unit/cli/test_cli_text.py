@@ -16,6 +16,16 @@ def test_what_cannot_be_seen_is_escaped_and_the_rest_stands() -> None:
     assert text.visible("naïve 日本") == "naïve 日本"
 
 
+@pytest.mark.parametrize("cell", ["=cmd()", "+1+cmd|' /C calc'!A0", "-1+2", "@SUM(1)", "\t=1", "\r=1", "--"])
+def test_a_spreadsheet_takes_no_cell_for_a_formula(cell: str) -> None:
+    assert text.csv_cell(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["plain", "", "-", "-5", "+1.5", "-1e-7", "a=b", 7, -3.5, None])
+def test_what_is_no_formula_stands_as_it_is(cell: object) -> None:
+    assert text.csv_cell(cell) == cell
+
+
 def test_a_json_line_is_printable_ascii_and_reads_back_the_same() -> None:
     line = text.json_line({"k\x7f": HOSTILE})
     assert line.isascii()

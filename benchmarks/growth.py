@@ -61,7 +61,8 @@ def _processes(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:
         return run
 
     for number in numbers:
-        yield measure.Contestant(f"{number} process{'es' * (number > 1)}", publish(number))
+        name = f"{number} process{'es' * (number > 1)}"
+        yield measure.Contestant(name, publish(number), cpu=lambda: sum(child.cpu() for child in children))
 
 
 def _payloads(scene: Scene, stack: ExitStack) -> Iterator[measure.Contestant]:

@@ -16,7 +16,7 @@ NO_WORSE = Target("≤", 1.1)
 def latency(scene: Scene) -> list[Row]:
     """Measure both ways in turn; between rounds nobody publishes."""
     bootstrap, count = scene.cluster.bootstrap, max(1, round(PACE * scene.size.latency_seconds))
-    found: dict[str, measure.Rates] = {"p50": {}, "p99": {}}
+    found: dict[str, measure.Rounds] = {"p50": {}, "p99": {}}
     with ExitStack() as stack:
         ways: dict[str, tuple[Child, Child]] = {}
         for kind in KINDS:
@@ -29,7 +29,7 @@ def latency(scene: Scene) -> list[Row]:
             for kind, ends in ways.items():
                 measure.say(f"round {number + 1}/{scene.size.rounds}: {KINDS[kind]}")
                 for share, took in _send(*ends, count).items():
-                    found[share].setdefault(kind, []).append(took)
+                    found[share].setdefault(kind, []).append(measure.Round(took))
     return [row for share in found for row in _rows(share, found[share])]
 
 
@@ -39,7 +39,7 @@ def _send(publisher: Child, listener: Child, count: int) -> dict[str, float]:
     return took
 
 
-def _rows(share: str, found: measure.Rates) -> list[Row]:
+def _rows(share: str, found: measure.Rounds) -> list[Row]:
     row = rows.beside(GROUP, found, "ours", "bare", NO_WORSE)
     beside = f"{KINDS['bare']}: {share}"
     return [

@@ -52,7 +52,7 @@ def _others(scene: Scene, stack: ExitStack, topic: str) -> list[measure.Contesta
     return [*found, java_tools.consumer(bootstrap, f"{topic}.info")]
 
 
-def _rows(client: str, rates: measure.Rates) -> list[Row]:
+def _rows(client: str, rates: measure.Rounds) -> list[Row]:
     group, bare = f"listen over Kafka, {client}", f"bare {client}"
     targets = client == "confluent-kafka"
     found = [

@@ -9,8 +9,20 @@ from typing import NamedTuple
 Work = Callable[[int], float | None]
 """Does so much work; returns the seconds it took where it knows better than its caller."""
 
-Rates = dict[str, list[float]]
-"""How much each contestant did in a second, in every round."""
+
+class Round(NamedTuple):
+    """How much was done in a second, and what each cost in microseconds of the processor, where it is known.
+
+    The processor's time is that of the contestant's own process: with others on the machine
+    it varies far less than the rate.
+    """
+
+    rate: float
+    cpu: float = 0.0
+
+
+Rounds = dict[str, list[Round]]
+"""What each contestant did."""
 
 
 class Contestant(NamedTuple):
@@ -20,17 +32,18 @@ class Contestant(NamedTuple):
     work: Work
     prepare: Callable[[int], object] = lambda _count: None
     finish: Callable[[], object] = lambda: None
+    cpu: Callable[[], float] = time.process_time
 
 
-def compare(contestants: Sequence[Contestant], count: int, rounds: int) -> Rates:
+def compare(contestants: Sequence[Contestant], count: int, rounds: int) -> Rounds:
     """Measure all, interleaved, each round in another order: who comes first meets a colder machine."""
-    rates: Rates = {contestant.name: [] for contestant in contestants}
+    found: Rounds = {contestant.name: [] for contestant in contestants}
     for number in range(rounds):
         first = number % len(contestants)
         for contestant in [*contestants[first:], *contestants[:first]]:
             say(f"round {number + 1}/{rounds}: {contestant.name}")
-            rates[contestant.name].append(_rate(contestant, count))
-    return rates
+            found[contestant.name].append(_round(contestant, count))
+    return found
 
 
 def say(what: str) -> None:
@@ -38,14 +51,15 @@ def say(what: str) -> None:
     print(f"  {what}", file=sys.stderr, flush=True)
 
 
-def _rate(contestant: Contestant, count: int) -> float:
+def _round(contestant: Contestant, count: int) -> Round:
     contestant.prepare(count)
     try:
         gc.collect()
-        begin = time.perf_counter()
+        used, begin = contestant.cpu(), time.perf_counter()
         seconds = contestant.work(count)
         if seconds is None:
             seconds = time.perf_counter() - begin
+        used = contestant.cpu() - used
     finally:
         contestant.finish()
-    return count / seconds
+    return Round(count / seconds, used / count * 1e6)

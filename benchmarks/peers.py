@@ -69,6 +69,11 @@ class Child:
         self.tell(*words)
         return self.answer()
 
+    def cpu(self) -> float:
+        """Return the seconds of the processor that it has had."""
+        seconds: float = self.ask("cpu", 0)
+        return seconds
+
     def close(self) -> None:
         """End it; idempotent."""
         self._process.kill()
@@ -101,7 +106,8 @@ def contestant(name: str, child: Child, *, prepared: bool = False) -> measure.Co
         seconds: float | None = child.ask("work", count)
         return seconds
 
-    return measure.Contestant(name, work, *((prepare, finish) if prepared else ()))
+    made = measure.Contestant(name, work, cpu=child.cpu)
+    return made._replace(prepare=prepare, finish=finish) if prepared else made
 
 
 def python(peer: str) -> Path:

@@ -50,7 +50,7 @@ def _others(scene: Scene, stack: ExitStack, topic: str) -> list[measure.Contesta
     return [*found, java_tools.producer(bootstrap, f"{topic}.info")]
 
 
-def _rows(client: str, rates: measure.Rates) -> list[Row]:
+def _rows(client: str, rates: measure.Rounds) -> list[Row]:
     group, bare = f"publish over Kafka, {client}", f"bare {client}"
     found = [
         rows.beside(group, rates, ONE, bare, Target("≥", 0.9)),

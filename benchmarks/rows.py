@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from benchmarks.measure import Rates
+from benchmarks.measure import Round, Rounds
 
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
     "≥": operator.ge,
@@ -14,7 +14,10 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
     "≤": operator.le,
     "<": operator.lt,
 }
-_HEADS = f"  {'':38}{'median':>11}{'least':>11}{'most':>11} {'':9}{'ratio':>7}{'least':>7}{'most':>7}"
+_HEADS = (
+    f"  {'':38}{'median':>11}{'least':>11}{'most':>11} {'':5}"
+    f"{'µs CPU':>8}{'ratio':>8}{'least':>7}{'most':>7}{'CPU':>7}"
+)
 
 
 class Spread(NamedTuple):
@@ -33,7 +36,11 @@ class Target(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line. The ratio is to the row or the quantity that ``beside`` names."""
+    """One line. The ratio is to the row or the quantity that ``beside`` names.
+
+    ``cpu`` is in microseconds of the processor for each, and ``by_cpu`` the ratio had each
+    side had a processor of its own: like the other ratio, more is better.
+    """
 
     group: str
     name: str
@@ -42,6 +49,8 @@ class Row(NamedTuple):
     beside: str = ""
     ratio: Spread | None = None
     target: Target | None = None
+    cpu: Spread | None = None
+    by_cpu: Spread | None = None
 
     @property
     def met(self) -> bool | None:
@@ -56,18 +65,27 @@ def spread(found: Sequence[float]) -> Spread:
     return Spread(statistics.median(found), min(found), max(found))
 
 
-def alone(group: str, rates: Rates, name: str, target: Target | None = None) -> Row:
+def alone(group: str, found: Rounds, name: str, target: Target | None = None) -> Row:
     """Make a row of a contestant that is compared with nobody."""
-    return Row(group, name, spread(rates[name]), target=target)
+    figure, cpu = spread([each.rate for each in found[name]]), _cpu(found[name])
+    return Row(group, name, figure, target=target, cpu=cpu)
 
 
-def beside(group: str, rates: Rates, name: str, other: str, target: Target | None = None) -> Row:
+def beside(group: str, found: Rounds, name: str, other: str, target: Target | None = None) -> Row:
     """Make a row of a contestant and another; rounds are compared one by one."""
-    ratios = [one / two for one, two in zip(rates[name], rates[other], strict=True)]
-    return Row(group, name, spread(rates[name]), "/s", other, spread(ratios), target)
+    pairs = list(zip(found[name], found[other], strict=True))
+    ratio = spread([ours.rate / bare.rate for ours, bare in pairs])
+    row = alone(group, found, name, target)._replace(beside=other, ratio=ratio)
+    if row.cpu and _cpu(found[other]):
+        row = row._replace(by_cpu=spread([bare.cpu / ours.cpu for ours, bare in pairs]))
+    return row
 
 
-def growth(group: str, rates: Rates) -> list[Row]:
+def _cpu(found: Sequence[Round]) -> Spread | None:
+    return spread([each.cpu for each in found]) if all(each.cpu for each in found) else None
+
+
+def growth(group: str, rates: Rounds) -> list[Row]:
     """Make the rows of one cost as it grows, each beside the first."""
     first, *others = rates
     return [alone(group, rates, first), *(beside(group, rates, each, first) for each in others)]
@@ -92,19 +110,17 @@ def summary(rows: Sequence[Row]) -> str:
 
 def plain(row: Row) -> dict[str, Any]:
     """Spell a row as JSON has it."""
-    nested = {
-        "figure": row.figure._asdict(),
-        "ratio": row.ratio._asdict() if row.ratio else None,
-        "target": row.target._asdict() if row.target else None,
-    }
+    nested = {name: value._asdict() for name, value in row._asdict().items() if hasattr(value, "_asdict")}
     return {**row._asdict(), **nested, "met": row.met}
 
 
 def _line(row: Row) -> str:
     places = 0 if row.figure.middle >= 100 else 1 if row.figure.middle >= 10 else 2
     line = f"  {row.name:38}" + "".join(f"{value:11,.{places}f}" for value in row.figure)
-    line += f" {row.unit:9}"
-    line += "".join(f"{value:7.2f}" for value in row.ratio) if row.ratio else " " * 21
+    line += f" {row.unit:5}{row.cpu.middle:8.1f}" if row.cpu else f" {row.unit:5}{'':8}"
+    if row.ratio:
+        line += f" {row.ratio.middle:7.2f}{row.ratio.least:7.2f}{row.ratio.most:7.2f}"
+        line += f"{row.by_cpu.middle:7.2f}" if row.by_cpu else f"{'':7}"
     if row.beside:
         line += f" of {row.beside}"
     if row.target:

@@ -30,8 +30,8 @@ def spark(scene: Scene) -> list[Row]:
 
 def make(figures: list[dict[str, Any]]) -> list[Row]:
     """Make the rows of what the Spark benchmark printed."""
-    rates: measure.Rates = {
-        name: [each["records"] / each["seconds"] for each in figures if each["name"].startswith(name)]
+    rates: measure.Rounds = {
+        name: [_round(each) for each in figures if each["name"].startswith(name)]
         for name in (FLOOR, JOB, LOOP, RICH)
     }
     rates[RICH] = [rates[RICH][0]] * len(rates[FLOOR])
@@ -42,3 +42,8 @@ def make(figures: list[dict[str, Any]]) -> list[Row]:
         rows.beside(GROUP, rates, LOOP, FLOOR),
         rows.alone(GROUP, rates, FLOOR),
     ]
+
+
+def _round(figure: dict[str, Any]) -> measure.Round:
+    records = figure["records"]
+    return measure.Round(records / figure["seconds"], figure["cpu"] / records * 1e6)

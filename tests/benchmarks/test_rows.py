@@ -5,9 +5,13 @@ import json
 import pytest
 
 from benchmarks import block, memory, rows, spark_rows
+from benchmarks.measure import Round
 from benchmarks.rows import Row, Spread, Target
 
-RATES = {"ours": [10.0, 40.0, 30.0], "bare": [20.0, 40.0, 15.0]}
+RATES = {
+    "ours": [Round(10.0, 4.0), Round(40.0, 8.0), Round(30.0, 6.0)],
+    "bare": [Round(20.0, 2.0), Round(40.0, 2.0), Round(15.0, 3.0)],
+}
 
 
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
@@ -16,6 +20,7 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
     assert row.figure == Spread(30.0, 10.0, 40.0)
     # Of the medians it would be 1.5.
     assert row.ratio == Spread(1.0, 0.5, 2.0)
+    assert (row.cpu, row.by_cpu) == (Spread(6.0, 4.0, 8.0), Spread(0.5, 0.25, 0.5))
     assert (row.group, row.name, row.beside, row.unit) == ("publish", "ours", "bare", "/s")
 
 
@@ -41,7 +46,7 @@ def test_a_row_without_a_ratio_is_judged_by_its_figure() -> None:
 
 
 def test_growth_is_beside_the_first() -> None:
-    first, second = rows.growth("processes", {"1": [10.0], "2": [15.0]})
+    first, second = rows.growth("processes", {"1": [Round(10.0)], "2": [Round(15.0)]})
 
     assert first.ratio is None
     assert (second.beside, second.ratio) == ("1", Spread(1.5, 1.5, 1.5))
@@ -53,7 +58,7 @@ def test_the_table_says_figure_ratio_target_and_verdict() -> None:
     title, _heads, first, second = rows.table([met, missed]).strip().splitlines()
 
     assert title == "publish"
-    assert first.split() == "ours 30.0 10.0 40.0 /s 1.00 0.50 2.00 of bare [≥ 0.9: met]".split()  # noqa: SIM905
+    assert first.split() == "ours 30.0 10.0 40.0 /s 6.0 1.00 0.50 2.00 0.50 of bare [≥ 0.9: met]".split()  # noqa: SIM905
     assert second.endswith("[≥ 5: MISSED]")
     assert rows.summary([met, missed]) == "1 of 2 targets met\n  missed: publish: bare"
 
@@ -69,6 +74,8 @@ def test_json_holds_what_the_table_does() -> None:
         "beside": "bare",
         "ratio": {"middle": 1.0, "least": 0.5, "most": 2.0},
         "target": {"sign": "≥", "bound": 0.9},
+        "cpu": {"middle": 6.0, "least": 4.0, "most": 8.0},
+        "by_cpu": {"middle": 0.5, "least": 0.25, "most": 0.5},
         "met": True,
     }
     assert rows.plain(rows.alone("publish", RATES, "ours"))["ratio"] is None
@@ -95,7 +102,9 @@ def test_memory_is_beside_its_bound() -> None:
 def test_spark_is_beside_its_floor() -> None:
     names: tuple[str, ...] = ("first run", "floor 1", "default metrics, warm 1", "single-process loop 1")
     names += ("floor 2", "default metrics, warm 2", "single-process loop 2", "payload, percentiles, distinct")
-    figures = [{"name": name, "records": 100, "seconds": 1.0 + ("warm" in name)} for name in names]
+    figures = [
+        {"name": name, "records": 100, "seconds": 1.0 + ("warm" in name), "cpu": 1.0} for name in names
+    ]
     found: list[Row] = spark_rows.make(figures)
 
     assert [(row.name, row.met) for row in found[:3]] == [

@@ -12,6 +12,7 @@ stands twice the last counts. Everything else is a ``DecodeError`` that says why
 """
 
 import functools
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -36,6 +37,8 @@ _ENVELOPE_START = f'{{"{VERSION_MEMBER}": "{VERSION}", "{MESSAGE_MEMBER}": '.enc
 _JSON = ("content-type", b"application/json")
 _STRUCTURED = ("content-type", cloudevents.STRUCTURED_TYPE)
 _TEXTS = ("message_id", "publisher_id", "event_type", "timestamp")
+_MEMBERS = ("message_id", "publisher_id", "event_type", "priority", "payload", "timestamp", "_context")
+_members = operator.itemgetter(*_MEMBERS)
 _PRIORITY_HEADERS = {name.upper(): ("priority", name.upper().encode()) for name in PRIORITIES}
 
 
@@ -84,6 +87,7 @@ class Codec:
         """Return an object with the members of the flat form, whichever form it came in."""
         form = cloudevents.form_of(headers)
         if form is None and value.startswith(_ENVELOPE_START):
+            # The numbers that matter are in the text that is parsed next.
             return self._open(self._skim(value))
         found = self._parse(value)
         if form == "binary":
@@ -165,18 +169,19 @@ def _converted(notification: Notification) -> Notification:
 
 
 def _notification(found: dict[str, Any]) -> Notification:
-    get = found.get
-    message_id, publisher_id, event_type = get("message_id"), get("publisher_id"), get("event_type")
-    timestamp, context = get("timestamp"), get("_context")
+    try:
+        members = _members(found)
+    except KeyError:
+        members = tuple(map(found.get, _MEMBERS))
+    message_id, publisher_id, event_type, priority, payload, timestamp, context = members
     if not type(message_id) is type(publisher_id) is type(event_type) is type(timestamp) is str:
         _check_texts(message_id, publisher_id, event_type, timestamp)
     if context is None:
         context = {}
     elif type(context) is not dict:
         raise DecodeError("the context is no JSON object")
-    priority = _priority(get("priority"))
     made: Notification = make_notification(
-        (message_id, publisher_id, event_type, priority, get("payload"), timestamp, context)
+        (message_id, publisher_id, event_type, _priority(priority), payload, timestamp, context)
     )
     return made
 

@@ -118,8 +118,8 @@ class BatchDispatcher(Dispatcher):
             verdict = self._dispatch_list(priority, [message for _, message in messages])
             if verdict is not HANDLED:
                 self.given = before
-            for index, _ in messages:
-                verdicts[index] = verdict
+                for index, _ in messages:
+                    verdicts[index] = verdict
         return verdicts
 
     def _dispatch_list(self, priority: str, messages: list[Message]) -> Verdict:

@@ -70,7 +70,7 @@ class Settlement:
         handled: list[Found] = []
         gaps: set[Partition] = set()
         for delivery, one, verdict in zip(deliveries, found, verdicts, strict=True):
-            if verdict is UNFINISHED or delivery.partition in gaps:
+            if verdict is UNFINISHED or (gaps and delivery.partition in gaps):
                 # What is finished behind it comes again: a position cannot leave one out.
                 gaps.add(delivery.partition)
                 continue
@@ -128,6 +128,9 @@ class Settlement:
             pairs = zip(deliveries, found, strict=True)
             keys = [delivery.record.key for delivery, one in pairs if isinstance(one, Notification)]
             verdicts = iter(self.crew.dispatch(keys, notifications, stopping))
+        if len(notifications) == len(found):
+            yield from verdicts
+            return
         for one in found:
             yield next(verdicts) if isinstance(one, Notification) else None
 

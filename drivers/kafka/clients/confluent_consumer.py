@@ -1,7 +1,7 @@
 """confluent-kafka behind the seam: consuming."""
 
 import contextlib
-import functools
+import operator
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -29,10 +29,9 @@ AWAITED = (
 # A reader is in no group, but librdkafka looks for the coordinator of the one that it wants named.
 NEEDLESS = (*AWAITED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 
-# One of each is built for every record: past the constructors of named tuples, which check
-# again what is known here, and one Partition for all records of a partition.
+# Past the constructors of named tuples, which check again what is known here.
 _new: Any = tuple.__new__
-_partition = functools.lru_cache(4096)(Partition)
+_CONTENT = operator.itemgetter(1)
 
 
 class Consumer:
@@ -148,35 +147,35 @@ def _consume(
         if first is not None and limit > 1:
             messages += attempt("poll", lambda: consumer.consume(limit - 1, 0))
     end = -1
-    deliveries = []
+    good = []
     for message in messages:
         error = message.error()
         if error is None:
-            deliveries.append(_delivery(message))
+            good.append(message)
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
             end = message.offset()
         elif error.code() not in passed_over:
             link.down = translate(error, f"topic {message.topic()}" if message.topic() else "poll")
-    if deliveries:
+    if good:
         link.down = None
     elif (reason := link.reason()) is not None:
         link.down = None
         raise reason
-    return deliveries, end
+    return _deliveries(good), end
 
 
-def _delivery(message: Any) -> Delivery:
-    topic = message.topic()
-    headers = message.headers()
-    record = _new(
-        Record,
-        (
-            topic,
-            message.value(),
-            message.key(),
-            tuple([(name, content or b"") for name, content in headers]) if headers else (),
-        ),
-    )
-    place = _partition(topic, message.partition())
-    made: Delivery = _new(Delivery, (record, place, message.offset(), message.timestamp()[1] / 1000))
+def _deliveries(messages: Sequence[Any]) -> list[Delivery]:
+    """Make deliveries, in one go: what is done here is done for every record."""
+    made = []
+    place, known = None, ("", -1)
+    for message in messages:
+        at = topic, number = message.topic(), message.partition()
+        if at != known or place is None:
+            # They come many at a time from one partition.
+            place, known = Partition(topic, number), at
+        headers = message.headers() or ()
+        if None in map(_CONTENT, headers):
+            headers = [(name, content or b"") for name, content in headers]
+        record = _new(Record, (topic, message.value(), message.key(), tuple(headers)))
+        made.append(_new(Delivery, (record, place, message.offset(), message.timestamp()[1] / 1000)))
     return made

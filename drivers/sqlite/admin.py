@@ -135,7 +135,7 @@ class LogAdmin:
 
 def _members(connection: sqlite3.Connection, name: str) -> dict[str, frozenset[Partition]]:
     found = connection.execute(
-        "SELECT m.id, t.name, p.number FROM groups g JOIN members m ON m.group_id = g.id "  # noqa: S608
+        "SELECT m.id, t.name, p.number FROM groups g JOIN members m ON m.group_id = g.id "  # noqa: S608  # nosec B608
         "LEFT JOIN claims c ON c.member_id = m.id LEFT JOIN partitions p ON p.id = c.partition_id "
         f"LEFT JOIN topics t ON t.id = p.topic_id WHERE g.name = :name AND {membership.LIVE}",
         {"name": name, "now": time.monotonic()},

@@ -143,7 +143,7 @@ class Membership:
 
     def _live_members(self, connection: sqlite3.Connection) -> dict[str, list[str]]:
         found = connection.execute(
-            f"SELECT id, topics FROM members WHERE group_id = :group AND {LIVE}",  # noqa: S608
+            f"SELECT id, topics FROM members WHERE group_id = :group AND {LIVE}",  # noqa: S608  # nosec B608
             {"group": self._group_id, "now": time.monotonic()},
         ).fetchall()
         return {member: json.loads(topics) for member, topics in found}

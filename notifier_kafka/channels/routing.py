@@ -96,7 +96,7 @@ def read_routes(path: str) -> list[Route]:
         )
     try:
         with open(path, encoding="utf-8") as file:
-            groups = yaml.load(file, Loader=_Loader)  # noqa: S506 - it is a SafeLoader
+            groups = yaml.load(file, Loader=_Loader)  # noqa: S506 - it is a SafeLoader  # nosec B506
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except RecursionError:

@@ -17,6 +17,7 @@ from kafka_rig import Connect, gather, publish, until
 from notifier_kafka.cli import main, topics
 from notifier_kafka.driver import Limits, Partition, Receipt, Record, Span
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka_drivers.kafka import certificates
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import CLIENT, Security
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
@@ -283,6 +284,21 @@ def test_an_untrusted_certificate(secured: Cluster, connect_to: Connect) -> None
     options = {name: value for name, value in secured.options().items() if name != "ssl_cafile"}
     why = "TLS: its certificate is refused: unable to get local issuer certificate"
     assert complaints(lambda: connect_to(secured.url, **options)) == {unreached(secured, why)}
+
+
+def test_a_certificate_that_has_expired(
+    connect_to: Connect, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(tmp_path / "expired", security=Security(tls=True), leashed=True)
+    certificates.Authority(cluster.directory / "tls").create()
+    monkeypatch.setattr(certificates, "_DAYS", "0")
+    cluster.start()
+    try:
+        options = {"ssl_cafile": cluster.options()["ssl_cafile"], "security_protocol": "SSL"}
+        why = "TLS: its certificate is refused: certificate has expired"
+        assert complaints(lambda: connect_to(cluster.url, **options)) == {unreached(cluster, why)}
+    finally:
+        cluster.stop(0.0)
 
 
 def test_a_certificate_for_another_host(misnamed: Cluster, connect_to: Connect) -> None:

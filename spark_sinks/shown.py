@@ -53,7 +53,7 @@ def _sqlite(file: str) -> Iterator[Row]:
     try:
         with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
             columns = 'metric, window_start, window_end, "group", value, unit'
-            yield from connection.execute(f"SELECT {columns} FROM metric_rows")  # noqa: S608 - no input
+            yield from connection.execute(f"SELECT {columns} FROM metric_rows")  # noqa: S608 - no input  # nosec B608
     except sqlite3.Error as error:
         raise ConfigurationError(f"output {file}: {error}") from error
 

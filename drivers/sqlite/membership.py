@@ -71,7 +71,7 @@ class Membership:
         """Tell whether a member whose lease ran out still holds partitions."""
         return bool(
             connection.execute(
-                f"SELECT EXISTS (SELECT 1 FROM claims JOIN members ON id = member_id "  # noqa: S608
+                f"SELECT EXISTS (SELECT 1 FROM claims JOIN members ON id = member_id "  # noqa: S608  # nosec B608
                 f"WHERE claims.group_id = :group AND id <> :me AND NOT ({LIVE}))",
                 {"group": self._group_id, "me": self.id, "now": time.monotonic()},
             ).fetchone()[0]
@@ -228,6 +228,6 @@ def _candidates(members: Mapping[str, list[str]], heads: Mapping[int, Head]) -> 
 def _end_private_groups(connection: sqlite3.Connection) -> None:
     """Delete private groups whose member died."""
     connection.execute(
-        f"DELETE FROM groups WHERE private AND id NOT IN (SELECT group_id FROM members WHERE {LIVE})",  # noqa: S608
+        f"DELETE FROM groups WHERE private AND id NOT IN (SELECT group_id FROM members WHERE {LIVE})",  # noqa: S608  # nosec B608
         {"now": time.monotonic()},
     )

@@ -36,6 +36,8 @@ class Aggregation:
             with self._said.open("w") as said:
                 self._process = subprocess.Popen(  # noqa: S603 - ourselves
                     self._command(metrics),
+                    # Spark leaves a directory where it was started, when it is killed.
+                    cwd=self._said.parent,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=said,
@@ -71,7 +73,7 @@ class Aggregation:
     def _command(self, metrics: Path) -> list[str]:
         program = [sys.executable, "-m", "notifier_kafka.cli.main"]
         for file in self._files:
-            program += ["--config-file", str(file)]
+            program += ["--config-file", str(file.expanduser().absolute())]
         job = ["--metrics", str(metrics), "--topic", self._topic, "--output", f"parquet:{self.output}"]
         return [*program, "aggregate", *job, "--every", "1s", "--json"]
 

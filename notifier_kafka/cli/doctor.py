@@ -1,6 +1,9 @@
 """``notifier-kafka doctor``: is everything here that is needed, and what to do if not."""
 
 import argparse
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +15,9 @@ from notifier_kafka.cli.command import LineLister
 from notifier_kafka.cli.exits import Exit
 from notifier_kafka.errors import ConfigurationError
 
-WIDTH = 24
+WIDTH = 25
+MOST_NARROW = 30
+COLOURS = {"FAIL": text.RED, "WARN": text.YELLOW}
 
 
 class Doctor(LineLister):
@@ -34,8 +39,10 @@ class Doctor(LineLister):
 
     def line(self, *row: Any) -> str:
         status, check, found, fix = row
-        line = f"{status:<5}{check:<{WIDTH}}{found}\n"
-        return line + (f"{'':<{5 + WIDTH}}-> {fix}\n" if fix else "")
+        margin = " " * (5 + WIDTH)
+        told = text.coloured(status, COLOURS[status]) if status in COLOURS else status
+        line = f"{told}{'':<{5 - len(status)}}{check:<{WIDTH}}{_wrapped(found, margin)}\n"
+        return line + (f"{margin}-> {_wrapped(fix, margin + '   ')}\n" if fix else "")
 
     def _rows(self, parsed_args: argparse.Namespace) -> Iterator[Sequence[str]]:  # noqa: ARG002
         for finding in self._findings():
@@ -63,3 +70,12 @@ class Doctor(LineLister):
             return self.program.configuration(), ""
         except ConfigurationError as error:
             return None, str(error)
+
+
+def _wrapped(words: str, margin: str) -> str:
+    """Have words go on below themselves where a terminal ends; a path stays whole, to be copied."""
+    if not sys.stdout.isatty():
+        return words
+    width = max(MOST_NARROW, shutil.get_terminal_size().columns - len(margin))
+    lines = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
+    return f"\n{margin}".join(lines)

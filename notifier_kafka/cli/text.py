@@ -2,12 +2,15 @@
 
 import datetime
 import json
+import os
 import re
 import sys
 from typing import Any
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NO_FORMULA = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?)?")
+
+RED, YELLOW = 31, 33
 
 
 def visible(text: str) -> str:
@@ -22,6 +25,12 @@ def csv_cell(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith(_FORMULA) or _NO_FORMULA.fullmatch(value):
         return value
     return f"'{value}"
+
+
+def coloured(text: str, colour: int) -> str:
+    """Colour a text for a terminal that stdout is; elsewhere, or where nobody wants it, it stays plain."""
+    wanted = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return f"\x1b[{colour}m{text}\x1b[0m" if wanted and not os.environ.get("NO_COLOR") else text
 
 
 def json_line(value: Any) -> str:

@@ -26,7 +26,7 @@ OTHERS = "(others)"
 COLUMNS = ("at", "event_type", "rate", "total", "errors")
 ERRORS = ("ERROR", "CRITICAL")
 HOME, LINE_END, SCREEN_END = "\x1b[H", "\x1b[K\n", "\x1b[K\x1b[J"
-RED, PLAIN = "\x1b[31m", "\x1b[0m"
+WIDEST, NARROWEST = 40, 10
 
 
 class Top(Command):
@@ -212,25 +212,30 @@ def _summary(look: Look) -> str:
 
 def _as_screen(look: Look, url: str) -> str:
     width, height = shutil.get_terminal_size()
-    lines = [_summary(look), text.visible(url), "", *_group_lines(look, height // 3)]
+    lines = [_summary(look), text.visible(url), "", *_group_lines(look, height // 3, _names(width))]
     plain = [line[:width] for line in lines]
     typed = [_type_line(look, name, width) for name in look.types]
-    head = f"{'EVENT TYPE':<40}{'RATE/S':>9}{'TOTAL':>11}{'ERRORS':>8}"
+    head = f"{'EVENT TYPE':<{_names(width)}}{'RATE/S':>9}{'TOTAL':>11}{'ERRORS':>8}"
     whole = [*plain, head[:width], *typed][: height - 1]
     return HOME + LINE_END.join(whole) + SCREEN_END
 
 
-def _group_lines(look: Look, most: int) -> list[str]:
+def _names(width: int) -> int:
+    """Say how wide the column of names is: what a narrow terminal leaves beside the numbers."""
+    return max(NARROWEST, min(WIDEST, width - 28))
+
+
+def _group_lines(look: Look, most: int, names: int) -> list[str]:
     if not look.groups:
         return []
     worst = sorted(look.groups, key=lambda group: -group.lag)[:most]
-    lines = [f"{text.visible(g.name)[:39]:<40}{g.members:>9}{g.lag:>11}" for g in worst]
-    return [f"{'GROUP':<40}{'MEMBERS':>9}{'LAG':>11}", *lines, ""]
+    lines = [f"{text.visible(g.name)[: names - 1]:<{names}}{g.members:>9}{g.lag:>11}" for g in worst]
+    return [f"{'GROUP':<{names}}{'MEMBERS':>9}{'LAG':>11}", *lines, ""]
 
 
 def _type_line(look: Look, name: str, width: int) -> str:
     counts = look.counts
-    told, errors = text.visible(name)[:39], counts.errors[name]
-    line = f"{told:<40}{look.rate(name):>9.1f}{counts.total[name]:>11}{errors:>8}"
-    coloured = errors and not os.environ.get("NO_COLOR")
-    return f"{RED}{line[:width]}{PLAIN}" if coloured else line[:width]
+    names, errors = _names(width), counts.errors[name]
+    line = f"{text.visible(name)[: names - 1]:<{names}}{look.rate(name):>9.1f}"
+    line += f"{counts.total[name]:>11}{errors:>8}"
+    return text.coloured(line[:width], text.RED) if errors else line[:width]

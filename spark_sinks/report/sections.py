@@ -40,7 +40,10 @@ def tiles(report: Report) -> Iterator[str]:
         f"{most:,} within {markup.width(counts.width)} from {markup.moment(start)}",
     )
     yield markup.tile(
-        "error-share", "Errors", f"{100 * counts.errors / counts.total:.2f} %", markup.whole(counts.errors)
+        "error-share",
+        "Errors",
+        f"{100 * counts.errors / counts.total:.2f} %",
+        f"{markup.whole(counts.errors)} notifications",
     )
     yield markup.tile("publishers", "Publishers", markup.whole(found["publishers"]))
     yield markup.tile("event-types", "Event types", markup.whole(found["event_types"]))

@@ -1,10 +1,17 @@
 """The doctor: what is missing, wrong or away is found, and what mends it is said."""
 
 import json
+import os
 import pathlib
+import pty
+import re
+import subprocess
+import sys
+import termios
 from typing import Any
 
 import pytest
+import terminal
 from bare_site import BareSite
 from cli_bench import Bench
 
@@ -150,7 +157,7 @@ def test_what_is_set_and_where_without_its_secrets(bare: BareSite) -> None:
 def test_a_person_reads_lines(bench: Bench) -> None:
     code, out, err = bench.run("doctor")
     assert (code, err) == (0, "")
-    assert all(line.startswith(("OK   ", "WARN ", " " * 29 + "-> ")) for line in out.splitlines())
+    assert all(line.startswith(("OK   ", "WARN ", " " * 30 + "-> ")) for line in out.splitlines())
     assert "OK   transport" in out
     assert "OK   disk" in out
 
@@ -161,3 +168,21 @@ def test_a_log_that_cannot_be_used(tmp_path: pathlib.Path, bench: Bench) -> None
     code, out, _ = bench.run("doctor")
     assert code == 3
     assert "FAIL transport" in out
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_colour_and_lines_that_fit(tmp_path: pathlib.Path, no_color: str) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 70))
+    environment = {"HOME": str(tmp_path), "PATH": "", "NO_COLOR": no_color, "TERM": "xterm"}
+    command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", "nowhere://x", "doctor"]
+    with subprocess.Popen(command, env=environment, stdout=theirs, cwd=tmp_path) as doctor:
+        os.close(theirs)
+        shown = b"".join(terminal.shown(ours)).decode()
+    os.close(ours)
+    assert doctor.returncode == 5
+    assert ("\x1b[31mFAIL\x1b[0m " in shown) == (not no_color)
+    assert ("\x1b" in shown) == (not no_color)
+    for line in re.sub(r"\x1b\[\d+m", "", shown).splitlines():
+        # A path, which has no space to end a line at, goes on as the terminal has it.
+        assert len(line) <= 70 or line[30:].removeprefix("-> ").count(" ") == 0, line

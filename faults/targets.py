@@ -12,7 +12,7 @@ from notifier_kafka.driver import Record
 from notifier_kafka.errors import MessagingException
 
 SECRET = "hunter2"
-SECRET_PLACES = (b":hunter2@", b'password=\\"hunter2\\"')
+SECRET_PLACES = (b":hunter2@", b': "x required username=\\"u\\" password=\\"hunter2\\";"')
 EXPECTED = (MessagingException,)
 _HOME = tempfile.TemporaryDirectory(prefix="faults-fuzz-")
 _FILE = pathlib.Path(_HOME.name) / "case.yaml"

@@ -102,6 +102,9 @@ def read(config: str, kind: str) -> dict[str, str]:
     """Take the configuration apart, as text: JSON has numbers and booleans where Java has text."""
     try:
         parsed = json.loads(config)
+        json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair
+    except UnicodeError:
+        raise ConfigurationError("the client's configuration is no Unicode text") from None
     except ValueError as error:
         raise ConfigurationError(f"the client's configuration is no JSON: {error}") from None
     except RecursionError:

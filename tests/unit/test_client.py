@@ -15,6 +15,7 @@ from notifier_kafka.errors import ConfigurationError, DeliveryFailed
     ("text", "said"),
     [
         ("{", "the client's configuration is no JSON"),
+        (r'{"\ud800": 1}', "the client's configuration is no Unicode text"),
         ("[" * 100_000, "the client's configuration is nested too deeply"),
         ("[]", 'needs "Type" and "Properties"'),
         ('{"Type": "KafkaConsumerConfig", "Properties": {}}', "KafkaProducerConfig is needed here"),

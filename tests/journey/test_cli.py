@@ -402,6 +402,7 @@ def test_ctrl_c_while_sending(cli: Cli) -> None:
         ("config", "sample"),
         ("doctor",),
         ("complete",),
+        ("aggregate", "--dry-run", "--json"),
         ("--help",),
     ],
 )

@@ -58,6 +58,7 @@ class Row:
     wrong: int
     stall: float
     p99: float
+    first: float
     recovery: float
     memory: float
     broken: list[str]
@@ -224,6 +225,7 @@ class Play:
             wrong=verdict.invented + verdict.wrong_pool + verdict.false_acknowledged,
             stall=timed.stall,
             p99=timed.p99,
+            first=timed.first,
             recovery=timed.recovery,
             memory=self._memory,
             broken=broken + [f"{what}: {text}" for what, text in blamed.items()],

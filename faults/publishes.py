@@ -100,6 +100,7 @@ class Publisher:
         self._journal.write("started")
         self._failed: set[str] = set()
         self._watch = Stopwatch()
+        self._took = "first"
         self._flushed = time.monotonic()
         self._bus = connect(plan.url, plan.options, plan.breakage, self._fail)
         self._plain = notifier.Notifier(
@@ -156,13 +157,15 @@ class Publisher:
 
     def _stream(self, payloads: list[dict[str, Any]]) -> None:
         each = payloads[0]["id"]
+        # The first call of a process loads the client's library, and is told apart.
+        took, self._took = self._took, "took"
         self._watch.start()
         try:
             self._plain.info({}, "faults.step", payloads[0])
         except MessagingException as error:
-            self._journal.write("failed", id=each, reason=str(error), took=self._watch.seconds())
+            self._journal.write("failed", id=each, reason=str(error), **{took: self._watch.seconds()})
         else:
-            self._journal.write("accepted", id=each, took=self._watch.seconds())
+            self._journal.write("accepted", id=each, **{took: self._watch.seconds()})
         if time.monotonic() - self._flushed > FLUSH:
             self._flush(0.05)
 

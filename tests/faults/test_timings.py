@@ -26,6 +26,7 @@ def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> No
         return {"what": "offered", "id": f"a-{number}", "key": key, "at": int(at * SECOND)}
 
     took = [{"what": "accepted", "id": "x", "took": 0.001} for _ in range(198)]
+    took += [{"what": "accepted", "id": "x", "first": 0.2}]
     took += [{"what": "accepted", "id": "x", "took": slow} for slow in (0.03, 0.05)]
     # The second key comes back after three seconds; what was offered before says nothing.
     write(
@@ -36,7 +37,7 @@ def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> No
     handled = [("a-0", 9.5), ("a-1", 5.5), ("a-2", 8.0), ("a-3", 9.0)]
     write(tmp_path, "two", [{"what": "handled", "id": each, "at": int(at * SECOND)} for each, at in handled])
     write(tmp_path, "harness", [{"what": "mark", "at": 5 * SECOND}])
-    assert timings.measure(tmp_path) == timings.Timings(stall=0.05, p99=0.03, recovery=3.0)
+    assert timings.measure(tmp_path) == timings.Timings(stall=0.05, p99=0.03, first=0.2, recovery=3.0)
 
 
 def test_nothing_is_measured_of_nothing(tmp_path: pathlib.Path) -> None:
@@ -44,7 +45,7 @@ def test_nothing_is_measured_of_nothing(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_row_that_broke_a_promise_says_so() -> None:
-    row = Row("f", "b", 1, 2.0, 3, 3, 0, 3, 1, 0, 0, 0, 0, 0.01, 0.001, 0.5, 40.0, ["lost: a-1"])
+    row = Row("f", "b", 1, 2.0, 3, 3, 0, 3, 1, 0, 0, 0, 0, 0.01, 0.001, 0.1, 0.5, 40.0, ["lost: a-1"])
     assert table.line(row).endswith("BROKEN")
     assert len(table.line(row).removesuffix("  BROKEN")) == len(table.HEAD)
     assert table.complaints([row]) == ["f on b: lost: a-1"]

@@ -45,7 +45,8 @@ def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
     """
     read = settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
     fields = settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
-    return fields.select("*", *dated(clock))
+    fields = fields.withColumn("moment", moment())
+    return fields.select("*", *dated(clock)).drop("moment")
 
 
 def settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
@@ -273,11 +274,23 @@ def _unquote(source: Column) -> Column:
     return F.when(source.contains("%"), F.try_url_decode(escaped)).otherwise(source)
 
 
+def moment() -> Column:
+    """Return the ``timestamp`` as a time, null for what is none."""
+    text = F.col("timestamp")
+    # A bare time of day would be taken for one of today.
+    dashed = (
+        (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & (F.length(text) >= len(_DAY))
+    )
+    return F.when(dashed, F.try_to_timestamp(text))
+
+
+_DAY = "0000-00-00"
+
+
 def dated(clock: Clock) -> list[Column]:
     """Return the time that counts, and whether that is the record's for want of a better one."""
-    # A bare time of day would be taken for one of today.
-    text, logged = F.col("timestamp"), F.col("logged")
-    moment = F.when(text.like("____-__-__%"), F.try_to_timestamp(text))
-    earliest, latest = (logged + F.make_dt_interval(secs=F.lit(s)) for s in (-clock.behind, clock.ahead))
-    sound = F.coalesce(moment.between(earliest, latest), never())
-    return [F.when(sound, moment).otherwise(logged).alias("time"), (~sound).alias("misdated")]
+    logged, found = F.col("logged"), F.col("moment")
+    # In whole microseconds: to add an interval to a time goes by way of the calendar.
+    ahead = F.unix_micros(found) - F.unix_micros(logged)
+    sound = F.coalesce(ahead.between(-clock.behind * 1_000_000, clock.ahead * 1_000_000), never())
+    return [F.when(sound, found).otherwise(logged).alias("time"), (~sound).alias("misdated")]

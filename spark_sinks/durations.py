@@ -47,7 +47,7 @@ def _event(index: int, metric: Metric, value: Duration) -> list[Column]:
     suffix = F.when(ending, len(value.end)).otherwise(len(value.start))
     operation = F.substr(event_type, F.lit(1), F.length(event_type) - suffix)
     found = columns.selected(metric.selection) & (ending | event_type.endswith(value.start))
-    key = F.coalesce(*(F.when(found, columns.text(path)) for path in value.keys))
+    key = F.when(found, F.coalesce(*(columns.text(path) for path in value.keys)))
     pair = F.xxhash64(F.lit(metric.name), operation, key)
     return [
         F.when(key.isNotNull(), pair).alias(f"p{index}"),

@@ -24,10 +24,12 @@ FIXED = {
 # after each stage, plans spelled out for a page that nobody sees and classes compiled anew
 # because a hundred others came between are what would take most of its time. And a method of
 # more than 8000 bytes of code is never compiled by a JVM, but interpreted for each record: a
-# stage that would have one is made of smaller methods.
+# stage that would have one is made of smaller methods. What a batch keeps is looked at three
+# times and then dropped: to find out how each column is packed best costs more than to read it.
 QUICK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.ui.retainedExecutions": "10",

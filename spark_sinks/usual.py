@@ -6,17 +6,15 @@ where a metric needs it, while ``decode`` would have found out that it is no JSO
 else goes the long way, which is several times as long.
 """
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.codec import MESSAGE_MEMBER, VERSION, VERSION_MEMBER
 from spark_sinks import jsontext
 from spark_sinks.bounds import CLOCK, Clock
-from spark_sinks.decode import MAX_SIZE, POSITION, PRIORITY_NAMES, dated
+from spark_sinks.decode import MAX_SIZE, POSITION, PRIORITY_NAMES, dated, moment
 
-HEADERS = ("content-type", "priority", "message-id", "event-type", "publisher-id")
+CONTENT_TYPE = "application/json"
 # The members that are texts, in their order in the value, with the headers that repeat them.
 _TEXTS = {
     "message_id": "message-id",
@@ -24,8 +22,9 @@ _TEXTS = {
     "event_type": "event-type",
     "priority": "priority",
 }
-ZERO = "0000-00-00 00:00:00.000000"
-STAMP = len(ZERO)
+# The first two headers are always the same; the others have come in more than one order.
+_OTHERS = range(2, 1 + len(_TEXTS))
+STAMP = len("0000-00-00 00:00:00.000000")
 
 _ENVELOPE = f'{{"{VERSION_MEMBER}": "{VERSION}", "{MESSAGE_MEMBER}": "'
 # The ways that our two JSON libraries spell the object, in an envelope and alone: what comes
@@ -37,107 +36,116 @@ _OUTLINES = [
 ]
 
 
+def _pieces(before: str, after: str, quote: str, space: str) -> list[str]:
+    """Spell what stands around the texts, the payload and the time, in their order."""
+    members = [*_TEXTS, "payload", "timestamp", "_context"]
+    # Between two members the comma, and of texts the quotation marks.
+    opens = [quote if name in (*_TEXTS, "timestamp") else "" for name in members]
+    closes = ["", *(f"{mark},{space}" for mark in opens)]
+    made = [
+        f"{close}{quote}{name}{quote}:{space}{mark}"
+        for name, mark, close in zip(members, opens, closes, strict=False)
+    ]
+    return [f"{before}{{{made[0]}", *made[1:-1], f"{made[-1]}{{}}}}{after}"]
+
+
+_PIECES = [_pieces(*each) for each in _OUTLINES]
+_PAYLOAD, _STAMP, _END = len(_TEXTS), len(_TEXTS) + 1, len(_TEXTS) + 2
+# Their lengths: of all that precedes the payload but the texts, and of what follows it.
+_BEFORE = [sum(map(len, each[: _PAYLOAD + 1])) for each in _PIECES]
+_AFTER = [len(each[_STAMP]) + STAMP + len(each[_END]) for each in _PIECES]
+
+
 def decode(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -> DataFrame:
     """Return a row for every record; those that are ``usual`` are decoded as by ``decode.decode``.
 
     ``needed`` tells by the texts whose payload is looked into; without it all are. Do not
     filter what is returned before it is kept: the filter would be computed beside it, anew.
     """
-    marked = _marked(raw)
-    usual = F.col("outline").isNotNull()
-    cut = marked.select(
+    usual = F.col("usual")
+    cut = _marked(raw).withColumn("cut", F.when(usual if needed is None else usual & needed, _cut()))
+    taken = cut.withColumn("text", _unquoted())
+    return taken.select(
         *POSITION,
-        F.col("timestamp").alias("logged"),
+        "logged",
         F.lit(None).cast("string").alias("reason"),
         *_TEXTS,
-        F.substring("value", -_of_outline(_after_stamp), STAMP).cast("string").alias("timestamp"),
-        F.when(usual if needed is None else usual & needed, _cut()).alias("cut"),
-        "outline",
-        usual.alias("usual"),
-    )
-    taken = cut.select("*", _unquoted().alias("text"))
-    fields = taken.select(
-        "*",
+        "timestamp",
+        "usual",
         jsontext.trusted(F.col("text")).alias("payload"),
         F.lit(None).cast("variant").alias("context"),
+        *dated(clock),
     )
-    return fields.select("*", *dated(clock)).drop("outline", "cut", "text")
 
 
 def _marked(raw: DataFrame) -> DataFrame:
-    """Add the texts in the headers, and the number of the outline: null for what is not ours."""
-    headers = F.col("headers")
-    named = (F.size(headers) == len(HEADERS)) & (F.octet_length("value") <= MAX_SIZE)
-    for place, name in enumerate(HEADERS):
-        named &= headers[place]["key"] == name
-    texts = [
-        F.when(named, headers[HEADERS.index(h)]["value"].cast("string")).alias(t) for t, h in _TEXTS.items()
-    ]
-    text = F.col("value").cast("string")
-    found = raw.select("*", text.alias("text"), *texts)
-
-    members = F.concat(*_TEXTS)
-    sound = ~members.contains('"') & ~members.contains("\\") & F.col("priority").isin(*PRIORITY_NAMES)
-    outline = F.lit(None).cast("int")
+    """Add the texts in the headers, the time in the value, and whether that has an outline of ours."""
+    found = raw.select(
+        *POSITION,
+        F.col("timestamp").alias("logged"),
+        "value",
+        F.col("value").cast("string").alias("whole"),
+        *_texts(),
+    )
     # By its first few bytes a record has one outline, and the others need not be compared.
-    for number, each in enumerate(_OUTLINES):
-        whole = F.col("text").startswith(_beginning(*each)) & _ends(*each)
-        outline = F.when(F.col("text").startswith(_head(*each)), F.when(whole, number)).otherwise(outline)
-    outline = F.when(sound & F.is_valid_utf8("text"), outline)
-    return found.select("*", outline.alias("outline"))
+    outline = F.lit(None).cast("int")
+    for number, pieces in enumerate(_PIECES):
+        outline = F.when(F.col("whole").startswith(pieces[0]), number).otherwise(outline)
+    members = F.concat(*_TEXTS)
+    sound = ~members.contains('"') & ~members.contains("\\") & F.is_valid_utf8(members)
+    sound &= F.col("priority").isin(*PRIORITY_NAMES) & (F.octet_length("value") <= MAX_SIZE)
+    found = found.withColumn("outline", F.when(sound, outline))
+    # On bytes: text would have to be counted from its beginning.
+    tail = F.substring("value", -_of_outline(_AFTER), 1 << 10)
+    stamp = F.substring("value", -_of_outline([STAMP + len(each[_END]) for each in _PIECES]), STAMP)
+    found = found.withColumns({"tail": tail.cast("string"), "timestamp": stamp.cast("string")})
+    found = found.withColumn("moment", moment())
+    return found.withColumn("usual", F.coalesce(_is_whole(), jsontext.never()))
 
 
-def _head(before: str, _after: str, quote: str, space: str) -> str:
-    return f"{before}{{{quote}message_id{quote}:{space}{quote}"
+def _texts() -> list[Column]:
+    """Take the texts out of the headers: null where these are not ours."""
+    headers = F.col("headers")
+    ours = (F.size(headers) == 1 + len(_TEXTS)) & (headers[0]["key"] == "content-type")
+    ours &= headers[0]["value"].cast("string") == CONTENT_TYPE
+    found = []
+    for name, header in _TEXTS.items():
+        value = (
+            F.when(headers[1]["key"] == header, headers[1]["value"]) if name == "priority" else F.lit(None)
+        )
+        for place in _OTHERS if name != "priority" else ():
+            value = F.when(headers[place]["key"] == header, headers[place]["value"]).otherwise(value)
+        found.append(F.when(ours, value.cast("string")).alias(name))
+    return found
 
 
-def _beginning(before: str, _after: str, quote: str, space: str) -> Column:
-    """Spell what precedes the payload."""
-    made: list[Column] = [F.lit(before + "{")]
-    for name in _TEXTS:
-        made += [F.lit(f"{quote}{name}{quote}:{space}{quote}"), F.col(name), F.lit(f"{quote},{space}")]
-    return F.concat(*made, F.lit(f"{quote}payload{quote}:{space}"))
-
-
-def _around(_before: str, after: str, quote: str, space: str) -> tuple[str, str]:
-    """Spell what precedes and what follows the time, after the payload."""
+def _is_whole() -> Column:
+    """Tell whether the value is nothing but the outline, the texts, a payload and a time."""
+    pieces = [_of_outline([each[place] for each in _PIECES]) for place in range(len(_PIECES[0]))]
+    texts = [each for name, piece in zip(_TEXTS, pieces, strict=False) for each in (piece, F.col(name))]
+    stamp, digits = F.col("timestamp"), ("0", "9")
     return (
-        f",{space}{quote}timestamp{quote}:{space}{quote}",
-        f"{quote},{space}{quote}_context{quote}:{space}{{}}}}{after}",
+        F.col("whole").startswith(F.concat(*texts, pieces[_PAYLOAD]))
+        & F.col("tail").startswith(pieces[_STAMP])
+        & F.col("tail").endswith(pieces[_END])
+        # What was read as a time, and not trimmed for that, holds nothing that would end a text.
+        & F.col("moment").isNotNull()
+        & F.substring(stamp, 1, 1).between(*digits)
+        & F.substring(stamp, -1, 1).between(*digits)
     )
 
 
-def _ends(before: str, after: str, quote: str, space: str) -> Column:
-    # On bytes: text would have to be counted from its beginning.
-    first, last = _around(before, after, quote, space)
-    tail = F.substring("value", -(len(first) + STAMP + len(last)), 1 << 20).cast("string")
-    return F.translate(tail, "123456789", "0" * 9) == first + ZERO + last
-
-
-def _of_outline(length: Callable[..., int]) -> Column:
-    """Return a length that depends on the outline."""
-    lengths = F.array(*(F.lit(length(*each)) for each in _OUTLINES))
-    return F.get(lengths, F.col("outline"))
-
-
-def _after_stamp(before: str, after: str, quote: str, space: str) -> int:
-    return STAMP + len(_around(before, after, quote, space)[1])
-
-
-def _after_payload(before: str, after: str, quote: str, space: str) -> int:
-    return STAMP + sum(map(len, _around(before, after, quote, space)))
-
-
-def _before_payload(before: str, _after: str, quote: str, space: str) -> int:
-    """Return the length of what precedes the payload, without the texts."""
-    names = sum(len(f"{quote}{name}{quote}:{space}{quote}{quote},{space}") for name in _TEXTS)
-    return len(before + "{") + names + len(f"{quote}payload{quote}:{space}")
+def _of_outline(values: list[str] | list[int]) -> Column:
+    """Return a value that depends on the outline."""
+    return F.get(F.array(*map(F.lit, values)), F.col("outline"))
 
 
 def _cut() -> Column:
     """Cut the payload out: as bytes, whose places are known."""
-    start = _of_outline(_before_payload) + F.octet_length(F.concat(*_TEXTS))
-    length = F.octet_length("value") - start - _of_outline(_after_payload)
+    start = _of_outline(_BEFORE)
+    for name in _TEXTS:
+        start += F.octet_length(name)
+    length = F.octet_length("value") - start - _of_outline(_AFTER)
     return F.substring("value", start + 1, length).cast("string")
 
 
@@ -148,4 +156,4 @@ def _unquoted() -> Column:
     simple = F.replace(cut, F.lit('\\"'), F.lit('"'))
     whole = F.try_parse_json(F.concat(F.lit('"'), cut, F.lit('"')))
     unquoted = F.when(~simple.contains("\\"), simple).otherwise(F.try_variant_get(whole, "$", "string"))
-    return F.when(enveloped, unquoted).otherwise(cut)
+    return F.when(F.is_valid_utf8(cut), F.when(enveloped, unquoted).otherwise(cut))

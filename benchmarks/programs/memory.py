@@ -16,7 +16,7 @@ SAMPLES = 0.1
 
 
 def main(url: str, outbox_bytes: str, spool: str) -> None:
-    # 0.2 s of what is offered, or 10 s: as many as the bytes allow.
+    # The bytes are to be the bound, not the number.
     bounds: dict[str, Any] = {"outbox_bytes": int(outbox_bytes), "outbox_records": 10**9}
     bus = connect(url, **bounds, **({"spool_dir": spool} if spool else {}))
     sender = notifier.Notifier(bus, protocol.PUBLISHER, driver="messagingv2", key="none")

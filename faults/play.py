@@ -17,6 +17,7 @@ from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, unt
 POOL = "crew"
 ENDLESS = 1 << 40  # notifications; publishers are told to end
 MEMBERS = 2
+LIGHT = 500.0  # notifications a second of each publisher
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +132,9 @@ class Play:
 
     def listen(self, pool: str = POOL, **more: Any) -> Actor:
         self._named += 1
-        plan = {"work": 0.0005, "breakage": self.load.sabotage} | self.fault.listen | more
+        # A little work for each, so that a fault hits members at work; under load they have it anyway.
+        work = 0.0005 if self.load.rate <= LIGHT else 0.0
+        plan = {"work": work, "breakage": self.load.sabotage} | self.fault.listen | more
         self.listeners.append(self.scene.listen(f"listener-{self._named}", pool, **plan))
         # Before that it does not know what SIGTERM means.
         self.listeners[-1].await_count("listening", 1)

@@ -58,7 +58,7 @@ class Aggregation:
 
     def wait(self, records: int) -> None:
         """Wait until so many records were read. Raises ``Partial`` when they never will be."""
-        bar, deadline = Bar("aggregate"), time.monotonic() + PATIENCE
+        bar, deadline = Bar("aggregate", records), time.monotonic() + PATIENCE
         while self.sums["read"] < records:
             if self._process.poll() is not None:
                 raise Partial(
@@ -66,7 +66,7 @@ class Aggregation:
                 )
             if time.monotonic() > deadline:
                 raise Partial(f"aggregate read {self.sums['read']} of {records} records in {PATIENCE:g} s")
-            bar.show(0, "Spark counts" if self.sums["runs"] else "Spark starts and counts")
+            bar.show(self.sums["read"], "Spark counts" if self.sums["runs"] else "Spark starts and counts")
             time.sleep(_BEAT)
         bar.end(f"{self.sums['read']:,} records by Spark")
 

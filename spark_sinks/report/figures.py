@@ -156,7 +156,7 @@ def durations(found: Durations) -> Figure:
         }
         for place, percentile in enumerate(every)
     ]
-    seconds = {"type": "log", "nticks": 5, "fixedrange": True, "tickformat": "~g"}
+    seconds = {"type": "log", "nticks": 8, "tickfont": {"size": 10}, "fixedrange": True, "tickformat": "~g"}
     layout = {"height": 130 + _ROW * len(names), "xaxis": seconds, "yaxis": _named(names)}
     return _figure([between, *dots], layout, legend=True)
 

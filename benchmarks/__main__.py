@@ -71,7 +71,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
     size = sizes.QUICK if arguments.quick else sizes.TINY if arguments.tiny else sizes.FULL
     size = size._replace(each=arguments.count or size.each, rounds=arguments.rounds or size.rounds)
     size = size._replace(growth_rounds=arguments.rounds or size.growth_rounds)
-    wanted = SECTIONS if set(arguments.names) <= {"all"} else dict.fromkeys(arguments.names)
+    wanted = SECTIONS if "all" in (arguments.names or ["all"]) else dict.fromkeys(arguments.names)
     origin, found = _origin(size), []
     if not arguments.no_peers:
         # First, so that nobody's time is spoiled by it.

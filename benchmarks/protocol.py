@@ -20,7 +20,7 @@ except ModuleNotFoundError:
 
 PARTITIONS = 4
 BATCH = 1_000
-PATIENCE = 60.0
+PATIENCE = 300.0  # seconds that nothing may move before a measurement is void
 # The driver's defaults: who is compared with it batches alike.
 LINGER_MS = 5
 BATCH_BYTES = 256 * 1024

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from urllib import parse
 
 from notifier_kafka.errors import ConfigurationError
+from notifier_kafka.masking import mask_text
 
 PRODUCER = "KafkaProducerConfig"
 CONSUMER = "KafkaConsumerConfig"
@@ -21,7 +22,8 @@ def seconds(milliseconds: str) -> str:
     try:
         return repr(float(milliseconds) / 1000)
     except ValueError:
-        raise ConfigurationError(f"{milliseconds!r} is no number of milliseconds") from None
+        # Perhaps the login, in the wrong place.
+        raise ConfigurationError(f"{mask_text(milliseconds)!r} is no number of milliseconds") from None
 
 
 def _acks(value: str) -> str:

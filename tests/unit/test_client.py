@@ -35,6 +35,7 @@ def test_a_wrong_text_is_one_clear_error(text: str, said: str) -> None:
         ("ack", "all", r"unknown property 'ack': did you mean acks\?"),
         ("group.id", "g", "unknown property 'group.id'"),
         ("linger.ms", "x", "'x' is no number of milliseconds"),
+        ("linger.ms", 'x password="hunter2";', r"password=.?\*\*\*.* is no number of milliseconds"),
         ("acks", [], "property acks: text, a number or a boolean is needed"),
         ("producer.type", 1, "property producer.type: '1' is none of sync, async"),
         ("retries", "many", "property retries: 'many' is no whole number"),

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import measure, rows, work
+from benchmarks import measure, protocol, rows, work
 from benchmarks.bare_kafka import Void
 from benchmarks.protocol import BATCH, PATIENCE, PAYLOAD, PUBLISHER, opened
 from benchmarks.rows import Row, Target
@@ -43,7 +43,7 @@ def listen(scene: Scene) -> list[Row]:
     scene.callback(bare_log.close)
     with _sending(log) as through:
         work.send_many(through, count)
-    _insert(bare_log, [(number, 0.0, b"compute.host1", work.message()[0]) for number in range(count)])
+    _insert(bare_log, [(number, 0.0, b"compute.host1", protocol.message()[0]) for number in range(count)])
     bare_log.execute("CREATE TABLE position(next INTEGER)")
     contestants = [
         measure.Contestant("batch endpoint", lambda n: _listen(log, n, batch=True)),
@@ -87,7 +87,7 @@ def _bare_publishing(directory: Path) -> measure.Contestant:
     def insert(count: int) -> None:
         made = []
         for number in range(count):
-            made.append((number, 0.0, b"compute.host1", work.message()[0]))
+            made.append((number, 0.0, b"compute.host1", protocol.message()[0]))
             if len(made) == BATCH:
                 _insert(opened[0], made)
                 made = []

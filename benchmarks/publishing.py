@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack, closing
 
-from benchmarks import java_tools, measure, peers, rows, work
+from benchmarks import java_tools, measure, peers, protocol, rows, work
 from benchmarks.bare_kafka import CLIENTS, Bare
 from benchmarks.rows import Row, Target
 from benchmarks.scene import Scene
@@ -38,7 +38,7 @@ def publish(scene: Scene) -> list[Row]:
 
 def _bare(client: str, loop: Bare, topic: str) -> measure.Contestant:
     loop.publish_to(topic)
-    return measure.Contestant(f"bare {client}", lambda count: loop.publish(topic, work.message, count))
+    return measure.Contestant(f"bare {client}", lambda count: loop.publish(topic, protocol.message, count))
 
 
 def _others(scene: Scene, stack: ExitStack, topic: str) -> list[measure.Contestant]:

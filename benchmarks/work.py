@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from benchmarks import protocol
 from benchmarks.bare_kafka import Void
 from benchmarks.protocol import BATCH, EVENT, PATIENCE, PAYLOAD, PUBLISHER
-from notifier_kafka import identity, notifier, transport
+from notifier_kafka import notifier, transport
 
 
 def sender(bus: transport.NotificationTransport, topic: str) -> notifier.Notifier:
@@ -37,8 +36,3 @@ def expect_all_durable(through: notifier.Notifier) -> None:
     lost = {k: v for k, v in through.transport.accounts.counts().items() if k.startswith("lost")}
     if unsent or lost:
         raise Void(f"{unsent} unsent, lost {lost}")
-
-
-def message(payload: Any = PAYLOAD) -> protocol.Message:
-    """Build by hand what the channel builds, with ids and timestamps as cheap as ours."""
-    return protocol.message(identity.new_message_id(), identity.timestamp_now(), payload)

@@ -1,10 +1,8 @@
 """aiokafka: ``publish|listen BOOTSTRAP TOPIC``, with the same envelope."""
 
 import asyncio
-import random
 import sys
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 import aiokafka  # type: ignore[import-not-found,unused-ignore]
@@ -29,7 +27,7 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
     async def work(count: int) -> None:
         sent = []
         for _ in range(count):
-            value, headers = _message()
+            value, headers = protocol.message()
             sent.append(await producer.send(f"{topic}.info", value, headers=headers))
         await asyncio.gather(*sent)
 
@@ -71,11 +69,6 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
         return lambda count: loop.run_until_complete(steps[step](count))
 
     protocol.serve(**{step: run(step) for step in steps})
-
-
-def _message() -> protocol.Message:
-    message_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
-    return protocol.message(message_id, str(datetime.now(UTC).replace(tzinfo=None)))
 
 
 {"publish": publish, "listen": listen}[sys.argv[1]](asyncio.new_event_loop(), *sys.argv[2:])

@@ -1,11 +1,9 @@
 """FastStream's confluent broker: ``publish|listen BOOTSTRAP TOPIC``, with the same envelope."""
 
 import asyncio
-import random
 import sys
 import time
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 from faststream.confluent import KafkaBroker  # type: ignore[import-not-found,unused-ignore]
@@ -29,7 +27,7 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
     async def work(count: int) -> None:
         sent = []
         for _ in range(count):
-            value, headers = _message()
+            value, headers = protocol.message()
             texts = {name: text.decode() for name, text in headers}
             sent.append(await broker.publish(value, f"{topic}.info", headers=texts, no_confirm=True))
             # librdkafka holds 100,000, and what comes beyond raises.
@@ -72,11 +70,6 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
         return (ended - began) * count / max(1, handled - first)
 
     protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
-
-
-def _message() -> protocol.Message:
-    message_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
-    return protocol.message(message_id, str(datetime.now(UTC).replace(tzinfo=None)))
 
 
 {"publish": publish, "listen": listen}[sys.argv[1]](asyncio.new_event_loop(), *sys.argv[2:])

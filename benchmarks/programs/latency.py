@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer
 
-from benchmarks import protocol, work
+from benchmarks import protocol
 from benchmarks.scene import connect
 from notifier_kafka import listener, notifier, target
 
@@ -52,7 +52,7 @@ def _bare_publisher(bootstrap: str, topic: str) -> Publish:
     )
 
     def send(payload: dict[str, Any]) -> None:
-        value, headers = work.message(payload)
+        value, headers = protocol.message(payload)
         producer.produce(f"{topic}.info", value, headers=headers)
         producer.poll(0)
 

@@ -129,7 +129,7 @@ WAYS: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
 }
 STORED = {
     "encode": Cost(2.36, 1),
-    "decode": Cost(5.48, 8),
+    "decode": Cost(5.02, 4.5),
     "dispatch": Cost(4.2, 3.5),
 }
 

@@ -12,24 +12,51 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.driver import Span
+from spark_sinks.decode import POSITION
 
 DUPLICATE = "duplicate"
 """The ``reason`` of what was counted already."""
 
 
 def place(spans: Sequence[Span]) -> Column:
-    """Return one number for topic, partition and offset."""
-    topics = sorted({span.partition.topic for span in spans})
-    known = F.create_map(*(F.lit(each) for i, topic in enumerate(topics) for each in (topic, i << 20)))
-    base = (known[F.col("topic")] + F.col("partition")).cast("bigint")
-    return F.shiftleft(base, 40) + F.col("offset")
+    """Return one number for topic, partition and offset, in their order."""
+    # Partitions are numbered through: bits for topic and partition each would be few of either.
+    first: dict[str, int] = {}
+    for number, (topic, partition) in enumerate(_partitions(spans)):
+        first.setdefault(topic, number - partition)
+    known = F.create_map(*(F.lit(each) for pair in first.items() for each in pair))
+    return F.shiftleft((known[F.col("topic")] + F.col("partition")).cast("bigint"), _BITS) + F.col("offset")
+
+
+def located(kept: DataFrame, spans: Sequence[Span]) -> DataFrame:
+    """Add topic, partition and offset, which ``prepare`` left out."""
+    topics, numbers = zip(*_partitions(spans), strict=True)
+    number = F.shiftright("place", _BITS).cast("int")
+    added = {
+        "topic": F.get(F.array(*map(F.lit, topics)), number),
+        "partition": F.get(F.array(*map(F.lit, numbers)), number),
+        "offset": F.col("place").bitwiseAND((1 << _BITS) - 1),
+    }
+    return kept.withColumns(added)
+
+
+def _partitions(spans: Sequence[Span]) -> list[tuple[str, int]]:
+    """List the partitions of topics up to the last that is read."""
+    last: dict[str, int] = {}
+    for (topic, number), _, _ in spans:
+        last[topic] = max(number, last.get(topic, 0))
+    return [(topic, number) for topic in sorted(last) for number in range(last[topic] + 1)]
+
+
+_BITS = 40
+"""Of an offset in a place."""
 
 
 def prepare(prepared: DataFrame, spans: Sequence[Span]) -> DataFrame:
-    """Add a hash of the message id of each notification, and the place of each record."""
+    """Add a hash of the message id of each notification, and the place of each record for its position."""
     known = F.col("reason").isNull() & F.col("message_id").isNotNull()
     added = {"id": F.when(known, F.xxhash64("message_id")), "place": place(spans)}
-    return prepared.withColumns(added).drop("message_id")
+    return prepared.withColumns(added).drop("message_id", *POSITION)
 
 
 def ids(found: pa.Table) -> pa.Table:

@@ -170,7 +170,7 @@ class Job:
 
     def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
         """Write what a batch leaves behind, and return what is noted of it."""
-        batch = planned.batch
+        batch, placed = planned.batch, dedupe.located(placed, planned.spans)
         oldest, newest = pc.min_max(found["logged"]).as_py().values()
         if bounds.horizon and oldest is not None:
             once = dedupe.ids(found)

@@ -84,13 +84,12 @@ def _marked(raw: DataFrame) -> DataFrame:
         *POSITION,
         F.col("timestamp").alias("logged"),
         "value",
-        F.col("value").cast("string").alias("whole"),
         *_texts(),
     )
     # By its first few bytes a record has one outline, and the others need not be compared.
     outline = F.lit(None).cast("int")
     for number, pieces in enumerate(_PIECES):
-        outline = F.when(F.col("whole").startswith(pieces[0]), number).otherwise(outline)
+        outline = F.when(_whole().startswith(pieces[0]), number).otherwise(outline)
     members = F.concat(*_TEXTS)
     sound = ~members.contains('"') & ~members.contains("\\") & F.is_valid_utf8(members)
     sound &= F.col("priority").isin(*PRIORITY_NAMES) & (F.octet_length("value") <= MAX_SIZE)
@@ -125,7 +124,7 @@ def _is_whole() -> Column:
     texts = [each for name, piece in zip(_TEXTS, pieces, strict=False) for each in (piece, F.col(name))]
     stamp, digits = F.col("timestamp"), ("0", "9")
     return (
-        F.col("whole").startswith(F.concat(*texts, pieces[_PAYLOAD]))
+        _whole().startswith(F.concat(*texts, pieces[_PAYLOAD]))
         & F.col("tail").startswith(pieces[_STAMP])
         & F.col("tail").endswith(pieces[_END])
         # What was read as a time, and not trimmed for that, holds nothing that would end a text.
@@ -133,6 +132,11 @@ def _is_whole() -> Column:
         & F.substring(stamp, 1, 1).between(*digits)
         & F.substring(stamp, -1, 1).between(*digits)
     )
+
+
+def _whole() -> Column:
+    # No column: it would be copied from step to step, as the value is.
+    return F.col("value").cast("string")
 
 
 def _of_outline(values: list[str] | list[int]) -> Column:

@@ -193,3 +193,21 @@ def test_a_sink_of_others_that_fails_and_catches_up(
     assert len(json.loads((place / "2.json").read_text())) == len(truth)
     assert made.parquet("out") == table(tmp_path / "rows.db") == truth
     assert sorted(path.name for path in (tmp_path / "out" / "_batches").iterdir()) == ["00000001", "00000002"]
+
+
+def test_a_batch_of_many_topics(spark: SparkSession, tmp_path: Path) -> None:
+    """Each record keeps its place among all, however many topics and partitions there are."""
+    made = rig.Rig(tmp_path, FEW[:1], f"sqlite:///{tmp_path}/log.db?partitions=2&synchronous=normal")
+    sent = [
+        each for each in traffic.records(traffic.notifications(18)) if each.value not in traffic.MALFORMED
+    ]
+    sent[1] = sent[0]
+    topics = [f"t{number:02}" for number in range(18)]
+    for topic, record in zip(topics, sent, strict=True):
+        made.publish([record._replace(topic=topic, key=b"same"), Record(topic, b"[]", b"same")])
+    sums = made.run(spark, rig.bounds(), topics=["t??"])
+    assert (sums.read, sums.decoded, sums.duplicate, sums.malformed) == (36, 17, 1, 18)
+    [noted] = (tmp_path / "checkpoint" / "malformed").glob("*.json")
+    found = [json.loads(line) for line in noted.read_text().splitlines()]
+    there = [(d.record.topic, d.partition.number, d.offset) for d in made.deliveries(topics) if d.offset == 1]
+    assert sorted((each["topic"], each["partition"], each["offset"]) for each in found) == sorted(there)

@@ -62,7 +62,7 @@ def main(given: Sequence[str] | None = None) -> None:
         # Here, because it alone needs PySpark.
         from benchmarks import spark
 
-        spark.main(quick=arguments.quick, as_json=arguments.json)
+        spark.main(quick=arguments.quick, as_json=arguments.json, count=arguments.count)
         return
     _report(arguments, *_measure(arguments))
 

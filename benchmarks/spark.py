@@ -6,6 +6,7 @@ into a dict, without percentiles, durations, duplicates or crashes in mind.
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -24,7 +25,9 @@ from oslo_config import cfg
 from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks.bare_kafka import PATIENCE, Void
-from notifier_kafka import identity, jars, transport
+from benchmarks.spark_traffic import PARTITIONS, append, publish
+from notifier_kafka import jars, transport
+from notifier_kafka.driver import Driver
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from spark_sinks import job, ledger, metrics, session, settings, source
 from spark_sinks.bounds import Bounds
@@ -32,26 +35,27 @@ from spark_sinks.metrics import Metric, Window
 from spark_sinks.paths import Path as Where
 from spark_sinks.sinks import sink
 
-PARTITIONS = 4
 FULL, QUICK, SMALL = 2_000_000, 200_000, 1_000
-_OPERATIONS = ("create.start", "create.end", "exists", "update", "attach", "detach", "sync", "error")
 _TICK = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Figure(NamedTuple):
-    """How long something took: ``cpu`` is that of Spark's process, where it is one."""
+    """How long something took: ``cpu`` is that of Spark's process, ``memory`` of a whole tree of them."""
 
     name: str
     records: int
     seconds: float
     cpu: float
+    memory: int = 0
 
 
-def main(*, quick: bool, as_json: bool) -> None:
-    """Measure, and print figures and ratios."""
-    count = QUICK if quick else FULL
+def main(*, quick: bool, as_json: bool, count: int | None = None) -> None:
+    """Measure, and print figures and ratios. 20 million need 20 GB of disk and half an hour."""
+    count = count or (QUICK if quick else FULL)
     with _broker() as cluster:
         publish(cluster.bootstrap, "bench.info", count)
+        publish(cluster.bootstrap, "tenth.info", QUICK)
         for number in range(2):
             publish(cluster.bootstrap, f"small{number}.info", SMALL, number)
         found = measure(cluster.url, cluster.bootstrap, count)
@@ -64,13 +68,16 @@ def main(*, quick: bool, as_json: bool) -> None:
 def table(found: list[Figure]) -> str:
     """Draw figures as text, with ratios to the floor of the same run."""
     floor = next(each for each in reversed(found) if each.name.startswith("floor"))
-    lines = [f"{'':36}{'records':>10}{'seconds':>9}{'a second':>11}{'µs of CPU':>11}{'of floor':>10}"]
+    lines = [
+        f"{'':36}{'records':>10}{'seconds':>9}{'a second':>11}{'µs of CPU':>11}{'of floor':>10}{'MiB':>7}"
+    ]
     for each in found:
         line = f"{each.name:36}{each.records:10,}{each.seconds:9.2f}"
         if each.records >= QUICK:
             rate = each.records / each.seconds
             cpu = f"{each.cpu / each.records * 1e6:11.1f}" if each.cpu else f"{'':11}"
             line += f"{rate:11,.0f}{cpu}{rate * floor.seconds / floor.records:10.2f}"
+        line += f"{each.memory / 2**20:7.0f}" if each.memory else ""
         lines.append(line)
     return "\n".join(lines)
 
@@ -97,20 +104,41 @@ def measure(url: str, bootstrap: str, count: int) -> list[Figure]:
             _timed("a batch of 1,000", SMALL, lambda: run.count(["bench", "small*.info"], kept=kept))
         )
         found.append(_timed("an empty batch", 0, lambda: run.count(["bench"], kept=kept)))
+        run.count(["tenth"])
+        found.append(_timed("default metrics, a tenth", QUICK, lambda: run.count(["tenth"])))
+        found += _sources(run, conf)
     finally:
         spark.stop()
         lent.cleanup()
     return found
 
 
+def _sources(run: "_Runs", conf: cfg.ConfigOpts) -> list[Figure]:
+    """Read the same number of records through either source."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="notifier-kafka-benchmarks-") as directory:
+        lent = transport.get_notification_transport(
+            conf, f"sqlite:///{directory}/log?partitions={PARTITIONS}"
+        )
+        try:
+            append(lent.driver, "tenth.info", QUICK)
+            for name, driver in (("Kafka source", None), ("SQLite source", lent.driver)):
+                run.floor("tenth.info", driver)
+                found.append(_timed(name, QUICK, functools.partial(run.floor, "tenth.info", driver)))
+        finally:
+            lent.cleanup()
+    return found
+
+
 class _Runs:
     """What is measured in one session."""
 
-    def __init__(self, spark: Any, driver: Any, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, spark: Any, driver: Driver, conf: cfg.ConfigOpts) -> None:
         self._spark, self._driver, self._conf = spark, driver, conf
 
-    def floor(self) -> None:
-        frame = source.load(self._driver.url).read(self._spark, self._driver.spans(["bench.info"]))
+    def floor(self, topic: str = "bench.info", driver: Driver | None = None) -> None:
+        driver = driver or self._driver
+        frame = source.load(driver.url).read(self._spark, driver.spans([topic]))
         frame.agg(F.count("*"), F.sum(F.length("value"))).collect()
 
     def count(
@@ -163,55 +191,6 @@ def loop(bootstrap: str, count: int) -> None:
     consumer.close()
 
 
-def publish(bootstrap: str, topic: str, count: int, seed: int = 9) -> None:
-    """Publish notifications of about 300 bytes, of the last half hour."""
-    from confluent_kafka import Producer
-    from confluent_kafka.admin import AdminClient, NewTopic
-
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "linger.ms": 5, "queue.buffering.max.messages": 500_000}
-    )
-    begin = time.time() - 1800
-    for number in range(count):
-        value, headers = _record(number, begin + number * 1800 / count, seed)
-        while True:
-            try:
-                producer.produce(topic, value, headers=headers, partition=number % PARTITIONS)
-            except BufferError:
-                producer.poll(0.05)
-            else:
-                break
-    if producer.flush(PATIENCE):
-        raise Void("not everything was acknowledged")
-
-
-def _record(number: int, at: float, seed: int) -> tuple[bytes, list[tuple[str, bytes]]]:
-    operation = _OPERATIONS[number % 8]
-    event_type, priority = f"compute.instance.{operation}", "ERROR" if operation == "error" else "INFO"
-    publisher, message_id = f"compute.host{number % 20}", identity.new_message_id()
-    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at)) + f"{at % 1:.6f}"[1:]
-    inner = {
-        "message_id": message_id,
-        "publisher_id": publisher,
-        "event_type": event_type,
-        "priority": priority,
-        "payload": {"instance_id": f"i-{seed}-{number // 8}", "size": number % 1000},
-        "timestamp": moment,
-        "_context": {},
-    }
-    # As the channel spells it.
-    value = b'{"oslo.version": "2.0", "oslo.message": ' + orjson.dumps(orjson.dumps(inner).decode()) + b"}"
-    texts = {
-        "priority": priority,
-        "message-id": message_id,
-        "event-type": event_type,
-        "publisher-id": publisher,
-    }
-    return value, [("content-type", b"application/json"), *((k, v.encode()) for k, v in texts.items())]
-
-
 def _timed(name: str, records: int, work: Callable[[], object]) -> Figure:
     print(f"  {name}", file=sys.stderr)
     began, cpu = time.perf_counter(), _cpu()
@@ -239,12 +218,30 @@ def _first_run(url: str, count: int) -> Figure:
         command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", url, "aggregate"]
         command += ["--topic", "bench", "--output", f"parquet:{directory}/out"]
 
-        def work() -> None:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode or f"{count} read" not in done.stderr:
-                raise Void(done.stderr[-500:])
+        with Path(directory, "said").open("w+") as said:
+            began = time.perf_counter()
+            with subprocess.Popen(command, stdout=said, stderr=said) as child:
+                most = _watch(child)
+            seconds = time.perf_counter() - began
+            said.seek(0)
+            text = said.read()
+        if child.returncode or f"{count} read" not in text:
+            raise Void(text[-500:])
+    return Figure("first run in a new process", count, seconds, 0.0, most)
 
-        return _timed("first run in a new process", count, work)._replace(cpu=0.0)
+
+def _watch(child: "subprocess.Popen[bytes]") -> int:
+    """Return the most memory that a process and its children had together, once it has ended."""
+    most = 0
+    while child.poll() is None:
+        with contextlib.suppress(OSError):
+            most = max(most, sum(map(_memory_of, (child.pid, *_children(child.pid)))))
+        time.sleep(0.2)
+    return most
+
+
+def _memory_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
 @contextlib.contextmanager

@@ -46,7 +46,7 @@ def serve(**commands: Callable[[int], Any]) -> None:
 
 
 def message(payload: Any = PAYLOAD) -> Message:
-    """Build by hand what the channel builds: the fastest JSON library, and the standard one's ids and times."""
+    """Build by hand what the channel builds; ids and times are the standard library's."""
     message_id = str(uuid.uuid4())
     inner = {
         "message_id": message_id,

@@ -156,7 +156,8 @@ class Scene:
 
     def has_seen(self, publisher: str, pools: Mapping[str, int]) -> bool:
         """Say whether each pool was given all that a publisher offered."""
-        offered = {line["id"] for line in checker.lines(self._directory / f"{publisher}.journal")}
+        lines = checker.lines(self._directory / f"{publisher}.journal")
+        offered = {line["id"] for line in lines if line["what"] == "offered"}
         seen: dict[str, set[str]] = {pool: set() for pool in pools}
         for each in self.listeners:
             for line in checker.lines(each.journal) if each.journal.exists() else ():

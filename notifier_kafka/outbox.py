@@ -38,12 +38,20 @@ class Outbox:
     package; ``retriable`` on the error decides whether the batch is tried again. Where
     records can fail alone, it returns an error in the place of a receipt, and that is
     final. It should give up early once ``closed`` is true, because ``close`` waits for it.
+    ``on_end`` is called last on the thread that delivered.
     """
 
     _idle: bool
 
-    def __init__(self, deliver: Deliver, on_failure: OnFailure, limits: Limits) -> None:
+    def __init__(
+        self,
+        deliver: Deliver,
+        on_failure: OnFailure,
+        limits: Limits,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
         self._deliver = deliver
+        self._on_end = on_end
         self._on_failure = on_failure
         self._limits = limits
         self._closed = False
@@ -138,6 +146,7 @@ class Outbox:
         closed = DeliveryGivenUp("the publisher was closed before this record was sent")
         while self._queue:
             self._settle([self._queue.popleft()], closed)
+        self._on_end()
 
     def _take(self) -> list[_Entry]:
         """Wait for records; take a batch of them, or nothing once closed."""

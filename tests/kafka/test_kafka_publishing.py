@@ -1,6 +1,7 @@
 """What the driver adds to the clients' publishing: topics on first use, sizes, forks, outages."""
 
 import os
+import threading
 import time
 from typing import Any
 
@@ -83,6 +84,18 @@ def test_a_record_larger_than_the_topic_allows_costs_itself_alone(connect: Conne
     assert "max.message.bytes" in str(error)
     assert [type(outcome) for outcome in settled] == [Receipt, Receipt]
     assert contents(driver, topic) == [b"before", b"after"]
+
+
+def test_a_closed_driver_leaves_no_thread_behind(connect: Connect, topic: str) -> None:
+    before = set(threading.enumerate())
+    driver = connect()
+    publish(driver, Record(topic, b"1"))
+    idle = driver.publisher(lambda *_: None, Limits())
+    idle.offer(Record(topic, b"2"))
+    assert idle.flush(30) == 0
+    idle.close()
+    driver.close()
+    until(lambda: set(threading.enumerate()) <= before, "the end of all threads")
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])

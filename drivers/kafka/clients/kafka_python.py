@@ -41,7 +41,7 @@ class KafkaPython:
         if limits.retry < 0:
             config["delivery.timeout.ms"] = FOREVER
         sender = Sender(config, restore, endless=limits.retry < 0)
-        outbox = Outbox(sender.deliver, on_failure, limits)
+        outbox = Outbox(sender.deliver, on_failure, limits, sender.end)
         sender.outbox = outbox
         return outbox
 

@@ -54,10 +54,12 @@ class Sender:
                 if _is_refusal(outcome):
                     (outcomes[number],) = self._through(careful, [records[number]])
             discard(careful)
-        if self.outbox.closed and self._producer is not None:
+        return [_final(outcome) for outcome in outcomes]
+
+    def end(self) -> None:
+        if self._producer is not None:
             discard(self._producer)
             self._producer = None
-        return [_final(outcome) for outcome in outcomes]
 
     def _connect(self, config: client.Properties) -> Any:
         return connect(KafkaProducer, config, max_block_ms=CONNECT_MS, value_serializer=Tombstones())

@@ -70,7 +70,9 @@ class Cluster:
         """Take over the cluster of a directory, running or not, whichever process started it."""
         found = Layout.load(Path(directory).expanduser().absolute())
         if found is None:
-            raise ConfigurationError(f"no local cluster in {directory}; make one with: notifier-kafka broker start")
+            raise ConfigurationError(
+                f"no local cluster in {directory}; make one with: notifier-kafka broker start"
+            )
         return cls(directory, len(found.ports), security=found.security)
 
     @property

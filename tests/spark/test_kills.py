@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -98,6 +99,7 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
         made, "aggregate", *arguments, "--checkpoint-dir", str(tmp_path / "checkpoint")
     )
     screen, its = os.openpty()
+    termios.tcsetwinsize(its, (24, 120))  # the bar and all that is said of it
     running = subprocess.Popen(program, stderr=its, cwd=tmp_path, env=jvm() | {"TERM": "xterm"})
     os.close(its)
     seen = bytearray()

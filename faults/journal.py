@@ -5,6 +5,8 @@ import os
 import time
 from typing import Any
 
+LONGEST = 1 << 20  # bytes; no line has as many
+
 
 class Journal:
     """Appends lines to a file of its process's own, each with one write.
@@ -14,7 +16,10 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        # An earlier life may have been killed within a write: its half line would spoil our first.
+        start = max(0, os.fstat(self._file).st_size - LONGEST)
+        os.ftruncate(self._file, start + os.pread(self._file, LONGEST, start).rfind(b"\n") + 1)
 
     def write(self, what: str, **fields: Any) -> None:
         self.write_all(what, [fields])

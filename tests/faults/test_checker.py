@@ -207,3 +207,12 @@ def test_as_a_program_it_needs_nothing_but_python(tmp_path: pathlib.Path) -> Non
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("offered 1 acknowledged 1")
+
+
+def test_a_second_life_goes_on_behind_the_last_whole_line(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "ann.journal"
+    Journal(path).write("offered", id="1")
+    with path.open("a") as file:
+        file.write('{"what": "ac')  # where it was killed
+    Journal(path).write("offered", id="2")
+    assert [line["id"] for line in checker.lines(path)] == ["1", "2"]

@@ -4,7 +4,7 @@ import signal
 import time
 
 from faults.play import MEMBERS, Fault, Play
-from faults.scene import SESSION, Actor, until
+from faults.scene import SESSION, until
 
 EITHER = ("three", "sqlite")
 
@@ -36,13 +36,13 @@ def listener_overtaken(play: Play) -> None:
         play.scene.pause(guest)
         time.sleep(SESSION + 6.0)
         for each in [each for each in play.listeners if each is not guest]:
-            _retire(play, each)
+            play.retire(each)
         # Alone it goes on from the positions that it finds: its own old ones, if it could write them.
         guest.send(signal.SIGCONT)
         play.flow()
         for _ in range(MEMBERS):
             play.listen()
-        _retire(play, guest)
+        play.retire(guest)
 
 
 def slow_endpoint(play: Play) -> None:
@@ -50,7 +50,7 @@ def slow_endpoint(play: Play) -> None:
     play.allow()
     slow = play.listen(nap=SESSION + 2.0, nap_every=50)
     slow.await_count("handled", 60)
-    _retire(play, slow)
+    play.retire(slow)
     play.mark()
 
 
@@ -58,13 +58,7 @@ def members_come_and_go(play: Play) -> None:
     with play.hit(4):
         guest = play.listen()
         time.sleep(1.5)
-        _retire(play, guest)
-
-
-def _retire(play: Play, guest: Actor) -> None:
-    play.listeners.remove(guest)
-    guest.end()
-    guest.await_end()
+        play.retire(guest)
 
 
 def goes_on(play: Play) -> None:

@@ -69,14 +69,9 @@ def eight_processes(play: Play) -> None:
         play.listeners.remove(guests[0])
         guests[0].kill()
     intact(play)
-    ends = play.publishers[names[1]]
-    ends.end()
-    ends.await_end()
-    for name in names:
-        del play.publishers[name]
-    play.listeners.remove(guests[1])
-    guests[1].end()
-    guests[1].await_end()
+    del play.publishers[names[0]]
+    play.retire(play.publishers[names[1]])
+    play.retire(guests[1])
 
 
 def disk_full(play: Play) -> None:

@@ -140,6 +140,15 @@ class Play:
         self.listeners[-1].await_count("listening", 1)
         return self.listeners[-1]
 
+    def retire(self, guest: Actor) -> None:
+        """End a publisher or a listener of which nothing is expected any more."""
+        if guest in self.listeners:
+            self.listeners.remove(guest)
+        else:
+            del self.publishers[guest.name]
+        guest.end()
+        guest.await_end()
+
     def handled(self) -> int:
         return sum(each.count("handled") for each in self.scene.listeners)
 

@@ -31,9 +31,7 @@ def terminated_while_flushing(play: Play) -> None:
     name = f"ends-{len(play.scene.publishers)}"
     guest = play.publish(name, "stream", rate=0.0)
     guest.await_count("accepted", 2_000)
-    guest.end()
-    guest.await_end()
-    del play.publishers[name]
+    play.retire(guest)
     play.mark()
 
 
@@ -57,9 +55,7 @@ def spool_disk_full(play: Play) -> None:
         with play.hit(4), play.place.hung(play.scene.bus):
             guest = play.publish(name, "stream", largest_file=largest, options=options, **FLOOD)
             guest.await_count("failed", 50)
-        guest.end()
-        guest.await_end()
-        del play.publishers[name]
+        play.retire(guest)
         play.send_spool(place)
 
 

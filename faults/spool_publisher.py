@@ -6,17 +6,15 @@ What is in a chunk counts as acknowledged once ``flush`` says that nothing is le
 
 import dataclasses
 import json
-import pathlib
 import resource
 import signal
 import sys
 import time
 from typing import Any
 
-from oslo_config import cfg
-
 from faults.journal import Journal
-from notifier_kafka import notifier, options, transport
+from faults.publishes import connect, offered
+from notifier_kafka import notifier, options
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.notification import Notification
 
@@ -44,15 +42,11 @@ class Plan:
 class Publisher:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._first = _offered(pathlib.Path(plan.journal))
+        self._first = offered(plan.journal)
         self._journal = Journal(plan.journal)
         self._failed: set[str] = set()
-        conf = cfg.ConfigOpts()
-        conf([], project="faults", default_config_files=[], default_config_dirs=[])
-        options.register(conf)
-        for name, value in plan.settings.items():
-            conf.set_override(name, value, group=options.NOTIFICATIONS)
-        self._bus = transport.get_notification_transport(conf, plan.url, on_failure=self._fail)
+        settings = {f"{options.NOTIFICATIONS}.{name}": value for name, value in plan.settings.items()}
+        self._bus = connect(plan.url, settings, on_failure=self._fail)
         self._sender = notifier.Notifier(
             self._bus, plan.name, driver="messagingv2", topics=[plan.topic], key="payload:key"
         )
@@ -80,16 +74,6 @@ class Publisher:
         each = notification.payload["id"]
         self._failed.add(each)
         self._journal.write("failed", id=each, reason=str(error))
-
-
-def _offered(journal: pathlib.Path) -> int:
-    """Return the number to go on with."""
-    if not journal.exists():
-        return 0
-    lines = [
-        json.loads(line) for line in journal.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")
-    ]
-    return max((line["number"] + 1 for line in lines if line["what"] == "offered"), default=0)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ the harness: from here on things are to go on again.
 """
 
 import itertools
-import json
 import math
 import pathlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Line = dict[str, Any]
+from faults import checker
+from faults.checker import Line
 
 
 class Timings(NamedTuple):
@@ -33,7 +33,7 @@ def measure(directory: str | pathlib.Path) -> Timings:
     offered: list[Line] = []
     handled: dict[str, int] = {}
     for path in sorted(pathlib.Path(directory).glob("*.journal")):
-        for line in map(json.loads, path.read_bytes().rpartition(b"\n")[0].splitlines()):
+        for line in checker.lines(path):
             took += [line["took"]] if "took" in line else []
             first += [line["first"]] if "first" in line else []
             match line["what"]:

@@ -44,7 +44,9 @@ def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: An
     grow(kafka_cluster, "aggregated.info", 4)
     made.driver.admin().create_topic("aggregate.more.info", 1)
     more = traffic.records(traffic.notifications(20, seed=8), "aggregate.more.info")
-    made.publish([*sent[200:], *sent[:30], *more])
+    # Without a key a client may put them all into one partition; a key each fills the new one.
+    rest = [record._replace(key=b"%d" % number) for number, record in enumerate(sent[200:])]
+    made.publish([*rest, *sent[:30], *more])
     second = made.run(spark, rig.bounds(), [output], ["aggregat*.info"])
     assert first.read == 150
     assert first.read + second.read == len(sent) + 30 + len(more)

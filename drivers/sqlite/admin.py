@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from notifier_kafka.driver import GroupDescription, Partition, Positions, Span, TopicDescription
 from notifier_kafka.errors import ConfigurationError, GroupBusy, TopicNotFound
 
-from . import catalog, membership, rows
+from . import blocks, catalog, membership
 from .catalog import Head
 from .logfile import LogFile
 from .retention import STEP_RECORDS
@@ -108,7 +108,7 @@ class LogAdmin:
             )
             (group,) = connection.execute("SELECT id FROM groups WHERE name = ?", (name,)).fetchone()
             wanted = [
-                (ids[partition], max(0, min(offset, rows.OFFSET_MASK)))
+                (ids[partition], max(0, min(offset, blocks.OFFSET_MASK)))
                 for partition, offset in positions.items()
             ]
             connection.execute(membership.ANYWHERE, (group, json.dumps(wanted)))

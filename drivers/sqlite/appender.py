@@ -11,9 +11,10 @@ from typing import NamedTuple
 from notifier_kafka.driver import Receipt, Record, make_receipt
 from notifier_kafka.errors import MessagingException
 
-from . import catalog, rows
+from . import blocks, catalog
 from .catalog import Head
 from .logfile import LogFile
+from .packing import pack_headers
 from .retention import Retention
 
 LOG = logging.getLogger(__name__)
@@ -30,29 +31,36 @@ WHERE partitions.id = new.id
 
 
 class _Batch(NamedTuple):
-    rows: list[rows.Row]
+    blocks: list[blocks.Block]
     receipts: list[Receipt]
     size: int
     moves: list[tuple[int, int, int]]
 
 
 class _Lane:
-    """Where the next record of a partition goes."""
+    """Where the next record of a partition goes, and what goes there."""
 
-    __slots__ = ("_head", "partition", "row_id", "stamp")
+    __slots__ = ("_head", "_start", "blocks", "next", "partition", "parts", "size", "stamp")
 
     def __init__(self, head: Head) -> None:
         self._head = head
+        self._start = self.next = head.next
         self.partition = head.partition
-        self.row_id = rows.first_id(head.id, head.next)
         # The clock may be set back; within a partition time may not.
         self.stamp = max(time.time_ns() // 1_000, head.stamp)
+        self.blocks: list[blocks.Block] = []
+        self.parts: list[blocks.Part] = []
+        self.size = 0
 
-    def moved(self) -> bool:
-        return self.row_id != rows.first_id(self._head.id, self._head.next)
+    def close_block(self) -> None:
+        start = blocks.first_id(self._head.id, self._start)
+        self.blocks.append(blocks.make_block(start, self.stamp, self.parts))
+        self._start = self.next
+        self.parts.clear()
+        self.size = 0
 
     def move(self) -> tuple[int, int, int]:
-        return self._head.id, self.row_id & rows.OFFSET_MASK, self.stamp
+        return self._head.id, self.next, self.stamp
 
 
 class Appender:
@@ -68,7 +76,7 @@ class Appender:
         """Write ``records`` durably, all or none; stop waiting to once ``give_up()`` is true."""
         with self._log.writing(give_up=give_up) as connection:
             batch = self._place(records, self._heads(connection, {record.topic for record in records}))
-            rows.insert(connection, batch.rows)
+            blocks.insert(connection, batch.blocks)
             connection.execute(_ADVANCE, (json.dumps(batch.moves),))
         self._tidy(batch.size)
         return batch.receipts
@@ -84,21 +92,29 @@ class Appender:
     def _place(self, records: Sequence[Record], heads: dict[str, list[Head]]) -> _Batch:
         # Records without a key stay together in a batch and move on with the next one.
         self._turn += 1
-        turn, pack, crc32 = self._turn, rows.pack_headers, zlib.crc32
+        turn, pack, crc32, most = self._turn, pack_headers, zlib.crc32, 3 * blocks.MOST_RECORDS
         lanes = {topic: [_Lane(head) for head in partitions] for topic, partitions in heads.items()}
-        batch: list[rows.Row] = []
         receipts = []
         size = 0
         for topic, value, key, headers in records:
             choice = lanes[topic]
             lane = choice[(turn if key is None else crc32(key)) % len(choice)]
-            row_id = lane.row_id
-            lane.row_id = row_id + 1
-            batch.append((row_id, lane.stamp, key, value, pack(headers) if headers else None))
-            receipts.append((lane.partition, row_id & rows.OFFSET_MASK))
-            size += len(value or b"")
-        moves = [lane.move() for choice in lanes.values() for lane in choice if lane.moved()]
-        return _Batch(batch, list(map(make_receipt, receipts)), size, moves)
+            offset = lane.next
+            lane.next = offset + 1
+            receipts.append((lane.partition, offset))
+            parts = lane.parts
+            parts += (key, value, pack(headers) if headers else None)
+            if value:
+                lane.size += len(value)
+                size += len(value)
+            if len(parts) == most or lane.size >= blocks.MOST_BYTES:
+                lane.close_block()
+        used = [lane for choice in lanes.values() for lane in choice if lane.parts or lane.blocks]
+        for lane in used:
+            if lane.parts:
+                lane.close_block()
+        made = [block for lane in used for block in lane.blocks]
+        return _Batch(made, list(map(make_receipt, receipts)), size, [lane.move() for lane in used])
 
     def _tidy(self, size: int) -> None:
         # The batch is durable whatever comes now: an error of the housekeeping must not

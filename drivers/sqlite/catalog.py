@@ -9,7 +9,7 @@ from typing import NamedTuple
 from notifier_kafka.driver import Partition
 from notifier_kafka.errors import ConfigurationError, TopicNotFound
 
-from . import rows
+from . import blocks
 
 LONGEST_NAME = 249
 
@@ -24,7 +24,7 @@ class Head(NamedTuple):
     stamp: int
 
 
-# One row, so that it costs two steps however many partitions there are (see rows.py).
+# One row, so that it costs two steps however many partitions there are (see blocks.py).
 _HEADS = """
 SELECT json_group_array(json_array(t.name, p.number, p.id, p.first, p.next, p.stamp))
 FROM topics t JOIN partitions p ON p.topic_id = t.id
@@ -92,12 +92,13 @@ def check_name(name: str) -> None:
 def offset_at(connection: sqlite3.Connection, one: Head, moment: float) -> int:
     """Find the first offset whose record came at or after ``moment`` (seconds since the epoch)."""
     # To the microsecond that was stored, which no float need hit; infinity is never stored.
-    wanted = round(moment * rows.MICROSECONDS) if math.isfinite(moment) else moment
+    wanted = round(moment * blocks.MICROSECONDS) if math.isfinite(moment) else moment
     low, high = one.first, one.next
     while low < high:
         middle = (low + high) // 2
         found = connection.execute(
-            "SELECT stamp FROM records WHERE id = ?", (rows.first_id(one.id, middle),)
+            "SELECT stamp FROM blocks WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (blocks.first_id(one.id), blocks.first_id(one.id, middle)),
         ).fetchone()
         # Deleted meanwhile: then all before it are too, and what is sought lies behind.
         if found is None or found[0] < wanted:
@@ -108,9 +109,12 @@ def offset_at(connection: sqlite3.Connection, one: Head, moment: float) -> int:
 
 
 def trim(connection: sqlite3.Connection, one: Head, stop: int) -> None:
-    """Delete the records before offset ``stop``; the offsets do not come back."""
+    """Delete the records before offset ``stop``; the offsets do not come back.
+
+    Their room comes back with the last one of their block.
+    """
+    end = blocks.first_id(one.id, stop)
     connection.execute(
-        "DELETE FROM records WHERE id >= ? AND id < ?",
-        (rows.first_id(one.id), rows.first_id(one.id, stop)),
+        "DELETE FROM blocks WHERE id >= ? AND id < ? AND id + count <= ?", (blocks.first_id(one.id), end, end)
     )
     connection.execute("UPDATE partitions SET first = ? WHERE id = ? AND first < ?", (stop, one.id, stop))

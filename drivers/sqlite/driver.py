@@ -11,7 +11,7 @@ from notifier_kafka.errors import ConfigurationError, MessagingException
 from notifier_kafka.outbox import Outbox
 from notifier_kafka.url import TransportURL
 
-from . import catalog, options, rows
+from . import blocks, catalog, options
 from .admin import LogAdmin
 from .appender import Appender
 from .logfile import LogFile, Settings
@@ -76,10 +76,10 @@ class SqliteDriver(Driver):
         return spans
 
     def read(self, span: Span) -> Iterator[Delivery]:
-        reader = rows.Reader()
+        reader = blocks.Reader()
         with self._log.reading() as connection:
             head = catalog.head(connection, span.partition, self._log.path)
-        start, stop = (rows.first_id(head.id, offset) for offset in span[1:])
+        start, stop = (blocks.first_id(head.id, offset) for offset in span[1:])
         # A frame at a time: a read transaction held while the caller works would keep the
         # WAL from being emptied.
         while start < stop:
@@ -87,8 +87,8 @@ class SqliteDriver(Driver):
                 frame = reader.frame(connection, start, stop, _READ_AT_ONCE)
             if not frame:
                 return
-            yield from rows.deliveries(frame, span.partition)
-            start = frame[-1][0] + 1
+            yield from blocks.deliveries(frame, span.partition)
+            start = blocks.first_id(head.id, frame.stop)
 
     def admin(self) -> LogAdmin:
         return LogAdmin(self._log, self._partitions)

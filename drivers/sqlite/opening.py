@@ -8,7 +8,7 @@ import sqlite3
 from notifier_kafka.errors import LogUnusable
 
 APPLICATION_ID = 0x6E6B6C67  # "nklg"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # How long SQLite itself waits, where nothing can interrupt it, for programs that do not
 # know our lock.
@@ -97,9 +97,13 @@ def _check_identity(connection: sqlite3.Connection, path: str) -> bool:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
         if version != SCHEMA_VERSION:
-            raise LogUnusable(
-                f"log {path}: its schema is version {version}, this program knows {SCHEMA_VERSION}; "
+            advice = (
                 "upgrade notifier-kafka"
+                if version > SCHEMA_VERSION
+                else "empty it with the version that wrote it, then move it away"
+            )
+            raise LogUnusable(
+                f"log {path}: its schema is version {version}, this program knows {SCHEMA_VERSION}; {advice}"
             )
         return False
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

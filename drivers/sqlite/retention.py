@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from notifier_kafka.driver import Partition
 
-from . import catalog, rows
+from . import blocks, catalog
 from .catalog import Head
 from .logfile import LogFile
 
@@ -21,9 +21,11 @@ _LOOKS = 16
 
 # The partitions that hold something, with the time of their oldest record, oldest first.
 _OLDEST = """
-SELECT t.name, p.number, p.id, p.first, p.next, r.stamp
-FROM partitions p JOIN topics t ON t.id = p.topic_id JOIN records r ON r.id = (p.id << 40) + p.first
-WHERE p.first < p.next ORDER BY r.stamp
+SELECT t.name, p.number, p.id, p.first, p.next, b.stamp
+FROM partitions p JOIN topics t ON t.id = p.topic_id JOIN blocks b ON b.id = (
+    SELECT id FROM blocks WHERE id BETWEEN p.id << 40 AND (p.id << 40) + p.first ORDER BY id DESC LIMIT 1
+)
+WHERE p.first < p.next ORDER BY b.stamp
 """
 
 
@@ -68,7 +70,7 @@ def _trim_old(connection: sqlite3.Connection, seconds: float) -> int:
     limit = time.time() - seconds
     deleted = 0
     for one in _oldest(connection):
-        if one.stamp >= limit * rows.MICROSECONDS or deleted >= STEP_RECORDS:
+        if one.stamp >= limit * blocks.MICROSECONDS or deleted >= STEP_RECORDS:
             break
         stop = min(catalog.offset_at(connection, one, limit), one.first + STEP_RECORDS - deleted)
         catalog.trim(connection, one, stop)

@@ -19,14 +19,17 @@ CREATE TABLE partitions (
     UNIQUE (topic_id, number)
 );
 
--- id is (partitions.id << 40) | offset: one integer key, appended at the end of its partition.
--- stamp is microseconds since the epoch. Without gaps from "first" to "next".
-CREATE TABLE records (
+-- What one batch brought to one partition, or a part of it. id is (partitions.id << 40) | the
+-- offset of the first of "count" records: one integer key, appended at the end of its
+-- partition. Without gaps up to "next"; of the oldest one, what lies before "first" is deleted
+-- already. stamp is microseconds since the epoch. lengths has 4 bytes, the lowest first, for
+-- the length of each key, value and headers, -1 for none; body has all of them end to end.
+CREATE TABLE blocks (
     id INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
     stamp INTEGER NOT NULL,
-    key BLOB,
-    value BLOB,
-    headers BLOB
+    lengths BLOB NOT NULL,
+    body BLOB NOT NULL
 );
 
 -- generation moves with every change of members, claims or topics, so that members see with

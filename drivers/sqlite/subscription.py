@@ -11,7 +11,7 @@ from notifier_kafka import forks
 from notifier_kafka.driver import Delivery, Positions
 from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 
-from . import rows
+from . import blocks
 from .logfile import LogFile, TurnMissed
 from .membership import Claim, Membership, Terms
 
@@ -66,7 +66,7 @@ class LogSubscription:
             lost = {partition for partition in positions if partition not in ids}
             if not lost and not self._closed:
                 wanted = {
-                    ids[partition]: min(offset, rows.OFFSET_MASK) for partition, offset in positions.items()
+                    ids[partition]: min(offset, blocks.OFFSET_MASK) for partition, offset in positions.items()
                 }
                 with self._log.writing() as connection:
                     refused = self._membership.commit(connection, wanted)
@@ -85,7 +85,7 @@ class LogSubscription:
         with self._busy:
             for claim in self._claims:
                 if claim.partition in positions:
-                    self._next[claim.id] = max(0, min(positions[claim.partition], rows.OFFSET_MASK))
+                    self._next[claim.id] = max(0, min(positions[claim.partition], blocks.OFFSET_MASK))
 
     def close(self) -> None:
         self._closed = True
@@ -113,7 +113,7 @@ class LogSubscription:
         """Become a new member; in a child process the parent goes on as the old one."""
         # Reentrant: a signal handler may close what its thread is polling.
         self._busy = threading.RLock()
-        self._reader = rows.Reader()
+        self._reader = blocks.Reader()
         self._locked_since = 0.0
         self._become_new()
 
@@ -173,16 +173,18 @@ class LogSubscription:
             _renew_in_background(self, self._stop_renewing, self._terms.session / 3)
 
     def _fetch(self, connection: sqlite3.Connection, limit: int) -> list[Delivery]:
-        frames: list[tuple[Claim, list[rows.Row]]] = []
+        frames: list[tuple[Claim, blocks.Frame]] = []
         left = limit
         for claim in self._claims:
             if not left:
                 break
-            start = rows.first_id(claim.id, self._next[claim.id])
-            if frame := self._reader.frame(connection, start, rows.first_id(claim.id + 1), left):
+            start = blocks.first_id(claim.id, self._next[claim.id])
+            if frame := self._reader.frame(connection, start, blocks.first_id(claim.id + 1), left):
                 frames.append((claim, frame))
-                left -= len(frame)
-        found = [delivery for claim, frame in frames for delivery in rows.deliveries(frame, claim.partition)]
+                left -= len(frame.stamps)
+        found = [
+            delivery for claim, frame in frames for delivery in blocks.deliveries(frame, claim.partition)
+        ]
         # Only now: had a later partition failed, nothing would have been handed over.
         for claim, frame in frames:
             self._advance(claim, frame)
@@ -190,17 +192,16 @@ class LogSubscription:
         self._claims = self._claims[1:] + self._claims[:1]
         return found
 
-    def _advance(self, claim: Claim, frame: Sequence[rows.Row]) -> None:
+    def _advance(self, claim: Claim, frame: blocks.Frame) -> None:
         position = self._next[claim.id]
-        first, last = frame[0][0] & rows.OFFSET_MASK, frame[-1][0] & rows.OFFSET_MASK
-        if first > position:
+        if frame.start > position:
             LOG.warning(
                 "Group %s lost %d records of %s[%d]: they were deleted before they were read",
                 self._terms.group,
-                first - position,
+                frame.start - position,
                 *claim.partition,
             )
-        self._next[claim.id] = last + 1
+        self._next[claim.id] = frame.stop
 
     def _await_change(self, connection: sqlite3.Connection, version: int, deadline: float) -> bool:
         """Wait until the log changed or it is time to look; False to give the connection back."""

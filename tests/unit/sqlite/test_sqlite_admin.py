@@ -78,7 +78,7 @@ def test_a_deleted_topic_begins_anew(driver: SqliteDriver) -> None:
     (delivery,) = read_all(driver, "t")
     assert (delivery.offset, numbers([delivery])) == (0, [7])
     with driver._log.reading() as connection:
-        assert connection.execute("SELECT count(*) FROM records").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM blocks").fetchone() == (1,)
 
 
 def test_a_group_is_reset_only_when_nobody_is_in_it(driver: SqliteDriver) -> None:

@@ -26,7 +26,7 @@ from sqlite_rig import (
 
 from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import CommitRefused, LogUnusable
-from notifier_kafka_drivers.sqlite import rows
+from notifier_kafka_drivers.sqlite import blocks
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 from notifier_kafka_drivers.sqlite.subscription import LogSubscription
 
@@ -349,21 +349,21 @@ def test_reading_goes_fairly_over_partitions(path: pathlib.Path) -> None:
 def test_an_error_in_a_later_partition_skips_nothing_of_an_earlier_one(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail_once(reader: rows.Reader, *_: object) -> list[rows.Row]:
+    def fail_once(reader: blocks.Reader, *_: object) -> blocks.Frame:
         monkeypatch.undo()
         raise sqlite3.OperationalError("disk I/O error")
 
-    def frame_then_fail(reader: rows.Reader, *arguments: Any) -> list[rows.Row]:
-        found: list[rows.Row] = frame(reader, *arguments)
+    def frame_then_fail(reader: blocks.Reader, *arguments: Any) -> blocks.Frame | None:
+        found: blocks.Frame | None = frame(reader, *arguments)
         if found:
-            monkeypatch.setattr(rows.Reader, "frame", fail_once)
+            monkeypatch.setattr(blocks.Reader, "frame", fail_once)
         return found
 
-    frame = rows.Reader.frame
+    frame = blocks.Reader.frame
     with open_driver(path) as driver:
         spread(driver, 40)
         subscription = driver.subscribe(["t"], "g", "earliest")
-        monkeypatch.setattr(rows.Reader, "frame", frame_then_fail)
+        monkeypatch.setattr(blocks.Reader, "frame", frame_then_fail)
         with pytest.raises(LogUnusable):
             subscription.poll(100, LONG)
         publish(driver, "t", [1000])

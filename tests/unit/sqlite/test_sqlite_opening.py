@@ -130,14 +130,17 @@ def test_a_foreign_database_is_refused_and_untouched(tmp_path: pathlib.Path, use
     assert path.read_bytes() == before
 
 
-def test_a_newer_schema_is_refused(tmp_path: pathlib.Path, use: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "advice"), [(99, "upgrade notifier-kafka"), (1, "empty it with the version that wrote it")]
+)
+def test_another_schema_is_refused(tmp_path: pathlib.Path, use: str, version: int, advice: str) -> None:
     path = tmp_path / "log.db"
     with open_driver(path) as driver:
         publish(driver, "t", [1])
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 99")
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
-    assert "upgrade notifier-kafka" in refusal(use, path)
+    assert advice in refusal(use, path)
 
 
 def test_a_damaged_log_is_refused(tmp_path: pathlib.Path) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+import random
 import signal
 import sqlite3
 import threading
@@ -20,9 +21,9 @@ from sqlite_rig import (
     unexpected,
 )
 
-from notifier_kafka.driver import Limits, Receipt, Record
+from notifier_kafka.driver import Limits, Partition, Receipt, Record, Span
 from notifier_kafka.errors import DeliveryFailed, LogUnusable, MessagingException, TransportUnavailable
-from notifier_kafka_drivers.sqlite import logfile, rows
+from notifier_kafka_drivers.sqlite import blocks, logfile
 
 
 @pytest.fixture
@@ -58,17 +59,42 @@ def test_every_byte_comes_back(path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 255, 4095, 4096, 4097, 10_000])
-def test_any_number_of_rows_goes_in_and_out(path: pathlib.Path, count: int) -> None:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE records (id INTEGER PRIMARY KEY, stamp, key, value, headers)")
-    written: list[rows.Row] = [(number, 7, None, b"v%d" % number, None) for number in range(count)]
-    rows.insert(connection, written)
-    reader = rows.Reader()
-    found: list[rows.Row] = []
-    while frame := reader.frame(connection, len(found), count, count):
-        found += frame
-    connection.close()
-    assert found == written
+def test_any_number_of_blocks_goes_in_and_out(path: pathlib.Path, count: int) -> None:
+    with open_driver(path, "partitions=1") as driver:
+        driver.admin().create_topic("t")
+        with driver._log.writing() as connection:
+            made = [
+                blocks.make_block((1 << 40) + number, 7, (None, b"v%d" % number, None))
+                for number in range(count)
+            ]
+            blocks.insert(connection, made)
+            connection.execute("UPDATE partitions SET next = ?", (count,))
+        assert [delivery.record.value for delivery in read_all(driver, "t")] == [
+            b"v%d" % number for number in range(count)
+        ]
+
+
+@pytest.mark.parametrize("size", [0, 3 * blocks.MOST_BYTES // blocks.MOST_RECORDS, blocks.MOST_BYTES])
+def test_any_part_of_any_number_of_records_can_be_read(path: pathlib.Path, size: int) -> None:
+    chance = random.Random(size)
+    written: list[Record] = []
+    with open_driver(path, "partitions=1") as driver:
+        most = blocks.MOST_RECORDS if size < blocks.MOST_BYTES else 10
+        for count in (1, most, 3, 2 * most + 1):
+            records = [
+                Record("t", b"%d" % number + bytes(size), chance.choice([None, b"", b"k"]))
+                for number in range(count)
+            ]
+            transaction = driver.transaction()
+            for record in records:
+                transaction.offer(record)
+            transaction.commit(LONG)
+            written += records
+        for _ in range(50):
+            start, stop = sorted(chance.choices(range(len(written) + 1), k=2))
+            found = list(driver.read(Span(Partition("t", 0), start, stop)))
+            assert [delivery.record for delivery in found] == written[start:stop]
+            assert [delivery.offset for delivery in found] == list(range(start, stop))
 
 
 def test_frames_shrink_for_large_records(path: pathlib.Path) -> None:
@@ -110,7 +136,7 @@ def test_time_never_goes_back(path: pathlib.Path) -> None:
         publish(driver, "t", [0])
         future = 4_000_000_000
         with driver._log.writing() as connection:
-            connection.execute("UPDATE partitions SET stamp = ?", (future * rows.MICROSECONDS,))
+            connection.execute("UPDATE partitions SET stamp = ?", (future * blocks.MICROSECONDS,))
         publish(driver, "t", [1, 2])
         stamps = [delivery.timestamp for delivery in read_all(driver, "t")]
         assert stamps[1:] == [future, future]

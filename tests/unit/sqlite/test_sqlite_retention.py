@@ -18,10 +18,11 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_by_age_what_is_older_goes(path: pathlib.Path) -> None:
     with open_driver(path, "partitions=1") as driver:
-        publish(driver, "t", range(100))
+        publish(driver, "t", range(60))
+        publish(driver, "t", range(60, 100))
         hour = 3600 * 1_000_000
         with driver._log.writing() as connection:
-            connection.execute("UPDATE records SET stamp = stamp - 2 * ? WHERE id & 0xff < 60", (hour,))
+            connection.execute("UPDATE blocks SET stamp = stamp - 2 * ? WHERE id & 0xff < 60", (hour,))
         keep = Retention(driver._log, lambda: Bounds(3600, 0))
         assert keep.step() == 60
         assert keep.step() == 0
@@ -93,9 +94,9 @@ def test_a_failing_step_does_not_repeat_what_was_published(
         publish(driver, "t", [0])
         with driver._log.writing() as connection:
             connection.execute(
-                "CREATE TRIGGER no BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'no'); END"
+                "CREATE TRIGGER no BEFORE DELETE ON blocks BEGIN SELECT RAISE(ABORT, 'no'); END"
             )
-            connection.execute("UPDATE records SET stamp = 0")
+            connection.execute("UPDATE blocks SET stamp = 0")
         publish(driver, "t", [1])
         assert sorted(numbers(read_all(driver, "t"))) == [0, 1]
     assert "Housekeeping is put off" in caplog.text

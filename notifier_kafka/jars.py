@@ -206,7 +206,8 @@ def _count(work: Path, wanted: list[Jar]) -> int:
 
 def _cause(output: Path) -> str:
     lines = [line.strip() for line in output.read_text("utf-8", "replace").splitlines()]
-    telling = [line for line in lines if "ERROR" in line or "not found" in line or "Exception" in line]
+    # Ivy lists what it did not find before it says why.
+    telling = [line for word in ("Exception", "[ERROR]", "not found") for line in lines if word in line]
     return (telling or [line for line in lines if line] or ["it said nothing"])[0]
 
 

@@ -16,15 +16,32 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from faults import breakages, brokers, listeners, logs, network, networks, publishers, table
+from faults import (
+    breakages,
+    brokers,
+    combined,
+    disks,
+    listeners,
+    logs,
+    network,
+    networks,
+    publishers,
+    table,
+)
 from faults.places import PLACES
 from faults.play import Fault, Load, Row, play
 from notifier_kafka import jars, java
 
 FAULTS: dict[str, Fault] = {
-    fault.name: fault for room in (brokers, networks, publishers, listeners, logs) for fault in room.FAULTS
+    fault.name: fault
+    for room in (brokers, networks, publishers, listeners, combined, logs)
+    for fault in room.FAULTS
 }
+NEEDS = {networks.NAMESPACE: network.owned, disks.MOUNTED: disks.usable, disks.SLOWED: disks.throttled}
 CLIENTS = ("confluent-kafka", "kafka-python")
+# What --load plays: a fault of each kind, at a rate that three brokers on two processors keep up with.
+MAIN = ("leader-killed", "client-cut-off", "publisher-killed", "listener-killed")
+HEAVY = 5000.0
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -42,7 +59,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("names", nargs="*", metavar="FAULT", help="default all; see --list")
     add("--list", action="store_true", help="list the faults and end")
     add("--seconds", type=seconds, default=10.0, metavar="TIME", help="for each at least; default 10")
-    add("--rate", type=float, default=200.0, help="what each publisher sends a second; default 200")
+    add(
+        "--load",
+        type=int,
+        default=0,
+        metavar="N",
+        help=f"for each until so many were offered, by default {', '.join(MAIN)}",
+    )
+    add("--rate", type=float, help=f"what each publisher sends a second; default 200, with --load {HEAVY:g}")
     add("--client", choices=[*CLIENTS, "both"], default=CLIENTS[0])
     add("--place", choices=PLACES, help="where, instead of each fault's usual place")
     add("--rounds", type=int, default=1, help="how often all of it")
@@ -59,12 +83,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(FAULTS):
         parser.error(f"no fault {', '.join(sorted(unknown))}: see --list")
+    given.names = given.names or list(MAIN if given.load else FAULTS)
+    given.rate = given.rate or (HEAVY if given.load else 200.0)
     return given
 
 
 def chosen(given: argparse.Namespace) -> Iterator[tuple[str, Fault]]:
     """Yield faults with their places, those of a place together."""
-    faults = [FAULTS[name] for name in given.names or FAULTS]
+    faults = [FAULTS[name] for name in given.names]
     if given.place:
         faults = [fault for fault in faults if given.place in fault.places]
     pairs = [(given.place or fault.places[0], fault) for fault in faults]
@@ -74,7 +100,7 @@ def chosen(given: argparse.Namespace) -> Iterator[tuple[str, Fault]]:
 
 def rows(given: argparse.Namespace, home: pathlib.Path) -> Iterator[Row]:
     """Play all faults, in rounds; none begins when the time that was given is over."""
-    load = Load(given.seconds, given.rate, given.sabotage)
+    load = Load(given.seconds, given.rate, given.sabotage, given.load)
     begun = time.monotonic()
     for number in itertools.count(1):
         if number > given.rounds and not given.lasting:
@@ -88,19 +114,23 @@ def rows(given: argparse.Namespace, home: pathlib.Path) -> Iterator[Row]:
 
 
 def _there(kind: str, faults: Sequence[Fault], client: str, load: Load, home: pathlib.Path) -> Iterator[Row]:
-    if not faults:
+    if not (faults := [fault for fault in faults if _possible(fault)]):
         return
     home.mkdir(parents=True)
     clients = CLIENTS if client == "both" else (client,)
     with PLACES[kind](home / "place") as place:
         for fault in faults:
-            if fault.needs and not network.owned():
-                print(f"{fault.name}: left out: it needs {fault.needs}", file=sys.stderr)
-                continue
             for each in clients if place.cluster else ("",):
                 directory = home / f"{fault.name}-{each}"
                 directory.mkdir()
                 yield play(fault, place, each, load, directory)
+
+
+def _possible(fault: Fault) -> bool:
+    if not fault.needs or NEEDS[fault.needs]():
+        return True
+    print(f"{fault.name}: left out: it needs {fault.needs}", file=sys.stderr)
+    return False
 
 
 def main() -> int:
@@ -118,9 +148,9 @@ def main() -> int:
         java.find(java.KAFKA)
         jars.fetch(jars.KAFKA)
     network.enter()
-    if network.owned():
-        network.prepare()
     with tempfile.TemporaryDirectory(prefix="faults-") as temporary:
+        if network.owned():
+            network.prepare(pathlib.Path(temporary))
         return shown(rows(given, given.keep or pathlib.Path(temporary)), as_json=given.json)
 
 

@@ -4,12 +4,13 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
-from faults import publishes
+from faults import disks, publishes
 from faults.play import Fault, Play
-from faults.scene import SESSION
+from faults.scene import SESSION, until
 from notifier_kafka import topics
 
 THREE = ("three",)
+DISKS = ("disks",)
 ALL = (1, 2, 3)
 Chosen = Callable[[Play], Sequence[int]]
 
@@ -113,6 +114,27 @@ def retention(play: Play) -> None:
     bus.cleanup()
 
 
+def disk_full(play: Play) -> None:
+    """A leader finds no room: it ends itself, and the others lead."""
+    (number,) = leader(play)
+    node = play.cluster.node(number)
+    with play.hit():  # noqa: SIM117
+        with play.place.disks[number].full():
+            until(lambda: not node.alive(), "the broker to end itself")
+            play.mark()
+            play.flow()
+    play.cluster.start()
+    play.mark()
+
+
+def disk_slow(play: Play) -> None:
+    (number,) = leader(play)
+    process = play.cluster.node(number).process.pid
+    with play.hit(), play.place.disks[number].slow(process):
+        time.sleep(SESSION)
+        play.flow()
+
+
 FAULTS = [
     Fault(
         "leader-killed", "SIGKILL of the leader of a partition; later it starts again", killed(leader), THREE
@@ -124,6 +146,14 @@ FAULTS = [
     Fault("two-stopped", "SIGSTOP of two of three", stopped(two), THREE),
     Fault("all-killed", "SIGKILL of all three at once: an unclean shutdown", killed(everyone), THREE),
     Fault("all-stopped", "SIGSTOP of all three for longer than a session", stopped(everyone), THREE),
+    Fault(
+        "broker-disk-full",
+        "the disk of a leader fills up, so that it ends itself",
+        disk_full,
+        DISKS,
+        needs=disks.MOUNTED,
+    ),
+    Fault("broker-disk-slow", "the disk of a leader is slow", disk_slow, DISKS, needs=disks.SLOWED),
     Fault("rolling-restart", "one broker after the other is stopped and started", rolling_restart, THREE),
     Fault(
         "partitions-added",

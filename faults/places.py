@@ -1,19 +1,24 @@
-"""Where faults take place: an SQLite log, one broker behind a proxy, three brokers."""
+"""Where faults take place: an SQLite log, one broker behind a proxy, three brokers.
+
+Those three have disks of their own, or networks of their own, where a fault is about that.
+"""
 
 import contextlib
 import fcntl
 import pathlib
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib import parse
 
-from faults import publishes
+from faults import network, publishes
+from faults.apart import Apart
+from faults.disks import Disk
 from faults.proxy import Proxy
 from faults.scene import Bus, kafka
 from faults.small_disk import SmallDisk
-from notifier_kafka import topics
+from notifier_kafka import java, topics
 from notifier_kafka.testing.clusters import AT_ONCE, mend
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import Security
@@ -22,14 +27,22 @@ LEADERSHIP = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
 
 
 class Place:
-    """What is there: a log, perhaps brokers to harm, perhaps a proxy before them."""
+    """What is there: a log, perhaps brokers to harm, and what they can be harmed by."""
 
     def __init__(
-        self, cluster: Any = None, *, proxy: Proxy | None = None, disk: SmallDisk | None = None
+        self,
+        cluster: Any = None,
+        *,
+        proxy: Proxy | None = None,
+        disk: SmallDisk | None = None,
+        disks: Mapping[int, Disk] | None = None,
+        apart: Apart | None = None,
     ) -> None:
         self.cluster = cluster
         self.proxy = proxy
         self.disk = disk
+        self.disks = disks or {}
+        self.apart = apart
 
     def bus(self, client: str, directory: pathlib.Path, more: dict[str, Any]) -> Bus:
         if self.disk:
@@ -41,7 +54,9 @@ class Place:
             return Bus("sqlite", f"sqlite:///{log}?{parse.urlencode(own)}", log)
         url, login = self.cluster.url, self.cluster.options()
         if self.proxy:
-            url = f"kafka://127.0.0.1:{self.proxy.port}"
+            url = f"kafka://{_proxied_host()}:{self.proxy.port}"
+        if self.apart:
+            url = self.apart.url
         return kafka(url, client, **login, **more)
 
     def mend(self) -> None:
@@ -113,10 +128,35 @@ def _three(directory: pathlib.Path) -> Iterator[Place]:
 @contextlib.contextmanager
 def _proxied(directory: pathlib.Path) -> Iterator[Place]:
     proxy = Proxy()
-    told = {"advertised.listeners": f"CLIENT://127.0.0.1:{proxy.port}"}
+    told = {"advertised.listeners": f"CLIENT://{_proxied_host()}:{proxy.port}"}
     with _cluster(Cluster(directory, properties=told, leashed=True)) as cluster, contextlib.closing(proxy):
         proxy.target = cluster.layout.ports[0].client
         yield Place(cluster, proxy=proxy)
+
+
+def _proxied_host() -> str:
+    return network.NAME if network.owned() else "127.0.0.1"
+
+
+@contextlib.contextmanager
+def _disks(directory: pathlib.Path) -> Iterator[Place]:
+    with contextlib.ExitStack() as stack:
+        cluster = Cluster(directory, 3, leashed=True)
+        disks = {node.number: Disk(node.data) for node in cluster.nodes}
+        for disk in disks.values():
+            stack.callback(disk.close)
+        stack.enter_context(_cluster(cluster))
+        yield Place(cluster, disks=disks)
+
+
+@contextlib.contextmanager
+def _apart(directory: pathlib.Path) -> Iterator[Place]:
+    directory.mkdir()
+    cluster = Cluster(directory, 3, leashed=True)
+    with contextlib.closing(Apart(cluster.layout.ports)) as apart:
+        cluster.java = apart.java(java.find(java.KAFKA).path, directory / "java")
+        with _cluster(cluster):
+            yield Place(cluster, apart=apart)
 
 
 @contextlib.contextmanager
@@ -131,6 +171,8 @@ def _cluster(cluster: Any) -> Iterator[Any]:
 PLACES: dict[str, Callable[[pathlib.Path], contextlib.AbstractContextManager[Place]]] = {
     "three": _three,
     "proxied": _proxied,
+    "disks": _disks,
+    "apart": _apart,
     "small-disk": _small_disk,
     "sqlite": _sqlite,
 }

@@ -17,6 +17,10 @@ from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, unt
 POOL = "crew"
 ENDLESS = 1 << 40  # notifications; publishers are told to end
 MEMBERS = 2
+STALL = timings.STALL  # seconds
+P99 = 0.001
+JUDGED = 1_000  # calls
+BOUND = 64.0 + 64.0  # MB: outbox_bytes as it is by default, and a constant for all else that grows
 LIGHT = 500.0  # notifications a second of each publisher
 
 
@@ -58,20 +62,28 @@ class Row:
     reordered: int
     wrong: int
     stall: float
+    ours: float
     p99: float
+    noise: float
     first: float
     recovery: float
-    memory: float
+    growth: float
+    calls: int
+    bounded: float
     broken: list[str]
 
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """How much, for how long, and with which product: ``sabotage`` names a broken one."""
+    """How much, for how long at least, and with which product: ``sabotage`` names a broken one.
+
+    ``count`` is what all publishers of a row offer at least.
+    """
 
     seconds: float = 10.0
     rate: float = 200.0
     sabotage: str = ""
+    count: int = 0
 
 
 class Play:
@@ -88,7 +100,6 @@ class Play:
         self.listeners: list[Actor] = []
         self._marks = Journal(directory / "harness.journal")
         self._named = 0
-        self._memory = 0.0
         self.spool = directory / "spool"
 
     # What faults say and do.
@@ -177,7 +188,7 @@ class Play:
         times, broken = 0, []
         try:
             self._begin()
-            while not times or time.monotonic() - begun < self.load.seconds:
+            while not times or time.monotonic() - begun < self.load.seconds or self._lacks():
                 self.fault.strike(self)
                 self.flow()
                 times += 1
@@ -187,7 +198,11 @@ class Play:
         verdict = self.scene.verdict({POOL: self.bound})
         return self._row(verdict, times, time.monotonic() - begun, broken)
 
+    def _lacks(self) -> bool:
+        return sum(each.count("offered") for each in self.scene.publishers) < self.load.count
+
     def _begin(self) -> None:
+        self.scene.control()
         for _ in range(MEMBERS):
             self.listen()
         self.allow()  # the second joins while the first is at work
@@ -196,7 +211,6 @@ class Play:
         self.flow()
 
     def _end(self) -> None:
-        self._memory = max(map(_peak, self.publishers.values()))
         for each in self.publishers.values():
             each.end()
         for each in self.scene.publishers:
@@ -235,22 +249,23 @@ class Play:
             bound=self.bound,
             reordered=verdict.reordered,
             wrong=verdict.invented + verdict.wrong_pool + verdict.false_acknowledged,
-            stall=timed.stall,
-            p99=timed.p99,
-            first=timed.first,
-            recovery=timed.recovery,
-            memory=self._memory,
-            broken=broken + [f"{what}: {text}" for what, text in blamed.items()],
+            bounded=BOUND,
+            broken=broken + [f"{what}: {text}" for what, text in blamed.items()] + late(timed),
+            **timed._asdict(),
         )
 
 
-def _peak(actor: Actor) -> float:
-    """Return the largest memory of a process so far, in MB."""
-    try:
-        lines = pathlib.Path(f"/proc/{actor.pid}/status").read_text().splitlines()
-    except FileNotFoundError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+def late(timed: timings.Timings) -> list[str]:
+    """Say what took too long, or too much memory, and was not the machine's doing."""
+    said = []
+    if timed.ours > STALL:
+        said.append(f"stall: a call took {timed.ours * 1e3:.0f} ms that no processor was late for")
+    # Of fewer a handful decides.
+    if timed.p99 - timed.noise > P99 and timed.calls >= JUDGED:
+        said.append(f"p99: {timed.p99 * 1e3:.2f} ms, {timed.noise * 1e3:.2f} ms of it for any process")
+    if timed.growth > BOUND:
+        said.append(f"memory: a publisher grew by {timed.growth:.0f} MB, allowed are {BOUND:.0f}")
+    return said
 
 
 def play(fault: Fault, place: Place, client: str, load: Load, directory: pathlib.Path) -> Row:

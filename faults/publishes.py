@@ -18,12 +18,14 @@ from oslo_config import cfg
 
 from faults import breakages, checker, clock, tether
 from faults.journal import Journal
+from faults.stopwatch import Stopwatch
 from notifier_kafka import notifier, options, topics, transport
 from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.losses import OnLoss
 from notifier_kafka.notification import Notification
 
+ACCOUNT = 1.0  # seconds
 FLUSH = 0.1  # seconds between looks of a stream whether anything is left
 
 
@@ -71,25 +73,6 @@ def connect(
     return bus
 
 
-class Stopwatch:
-    """How long the calls of this thread take, without the time in which it had no processor."""
-
-    def __init__(self) -> None:
-        # The second number is nanoseconds in the queue for a processor, of the kernel's scheduler.
-        self._queue = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-
-    def start(self) -> None:
-        self._queued = self._waited()
-        self._begun = time.perf_counter_ns()
-
-    def seconds(self) -> float:
-        took = time.perf_counter_ns() - self._begun
-        return max(0, took - (self._waited() - self._queued)) / 1e9
-
-    def _waited(self) -> int:
-        return int(os.pread(self._queue, 100, 0).split()[1])
-
-
 class Publisher:
     def __init__(self, plan: Publishing) -> None:
         self._plan = plan
@@ -100,7 +83,8 @@ class Publisher:
         self._journal.write("started")
         self._failed: set[str] = set()
         self._watch = Stopwatch()
-        self._took = "first"
+        self._what = "first"
+        self._accounted = 0.0
         self._flushed = time.monotonic()
         self._bus = connect(plan.url, plan.options, plan.breakage, self._fail)
         self._plain = notifier.Notifier(
@@ -123,6 +107,7 @@ class Publisher:
             getattr(self, f"_{plan.how}")([self._offer(number) for number in numbers])
             if plan.poison and begin % plan.poison == 0:
                 self._poison(begin)
+            self._account()
             if plan.rate:
                 time.sleep(step / plan.rate)
         self._end(child)
@@ -157,17 +142,29 @@ class Publisher:
 
     def _stream(self, payloads: list[dict[str, Any]]) -> None:
         each = payloads[0]["id"]
-        # The first call of a process loads the client's library, and is told apart.
-        took, self._took = self._took, "took"
         self._watch.start()
         try:
             self._plain.info({}, "faults.step", payloads[0])
         except MessagingException as error:
-            self._journal.write("failed", id=each, reason=str(error), **{took: self._watch.seconds()})
+            self._journal.write("failed", id=each, reason=str(error), **self._took())
         else:
-            self._journal.write("accepted", id=each, **{took: self._watch.seconds()})
+            self._journal.write("accepted", id=each, **self._took())
         if time.monotonic() - self._flushed > FLUSH:
             self._flush(0.05)
+
+    def _took(self) -> dict[str, float]:
+        took, queued = self._watch.read()
+        # The first call of a process starts the client, and is told apart.
+        what, self._what = self._what, "took"
+        return {what: took, "queued": queued}
+
+    def _account(self) -> None:
+        """Journal once a second what memory this process has and had: the first time, what it begins with."""
+        if time.monotonic() - self._accounted > ACCOUNT:
+            self._accounted = time.monotonic()
+            status = pathlib.Path("/proc/self/status").read_text()
+            peak, resident = (int(status.partition(f"{each}:")[2].split()[0]) for each in ("VmHWM", "VmRSS"))
+            self._journal.write("memory", peak=peak / 1024, resident=resident / 1024)
 
     def _flush(self, timeout: float) -> None:
         """Journal that nothing is left, unless something was lost of which nobody was told."""
@@ -203,6 +200,7 @@ class Publisher:
             path, dot, suffix = self._plan.journal.rpartition(".")
             self._journal = Journal(f"{path}-child{dot}{suffix}")
             self._watch = Stopwatch()
+            self._accounted = 0.0
         return child
 
     def _end(self, child: int) -> None:

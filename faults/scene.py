@@ -138,6 +138,7 @@ class Scene:
         self._note = note
         self.publishers: list[Actor] = []
         self.listeners: list[Actor] = []
+        self.controls: list[Actor] = []
 
     def publish(self, name: str, count: int, **more: Any) -> Actor:
         options = {"notifications.wait_timeout": PATIENCE} | more.pop("options", {})
@@ -150,6 +151,14 @@ class Scene:
         plan = {"pool": pool, "group": self.group(pool), "topic": self.topic, "options": options} | more
         self.listeners.append(self._start("listens", name, plan))
         return self.listeners[-1]
+
+    def control(self) -> None:
+        """Watch each processor beside what is measured; the files say when the machine was late."""
+        for number in sorted(os.sched_getaffinity(0)):
+            name = f"control-{number}"
+            file = str(self._directory / f"{name}.control")
+            command = [sys.executable, "-m", "faults.control", file, str(number)]
+            self.controls.append(Actor(name, command, self._directory))
 
     def group(self, pool: str) -> str:
         return f"{pool}-{self.topic}"
@@ -233,7 +242,7 @@ class Scene:
         until(stopped, "the lock to be free")
 
     def clear(self) -> None:
-        for each in self.publishers + self.listeners:
+        for each in self.publishers + self.listeners + self.controls:
             each.clear()
 
     def _report(self, pools: Mapping[str, int]) -> str:

@@ -32,21 +32,26 @@ class SmallDisk:
     def bus(self) -> Bus:
         return Bus("sqlite", f"sqlite:///{self._directory}/bus.db?session_timeout=2", prefix=self._enter)
 
-    @contextlib.contextmanager
-    def full(self) -> Iterator[None]:
-        ballast = pathlib.Path(f"/proc/{self._holder.pid}/root{self._directory}/ballast")
-        # First in large steps, then to the last page.
-        for size in (1024 * 1024, 4096):
-            with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
-                while True:
-                    file.write(b"\0" * size)
-        try:
-            yield
-        finally:
-            ballast.unlink()
+    def full(self) -> contextlib.AbstractContextManager[None]:
+        return filled(pathlib.Path(f"/proc/{self._holder.pid}/root{self._directory}"))
 
     def close(self) -> None:
         self._holder.communicate()
+
+
+@contextlib.contextmanager
+def filled(directory: pathlib.Path) -> Iterator[None]:
+    """Leave no room on the file system of a directory."""
+    ballast = directory / "ballast"
+    # First in large steps, then to the last page.
+    for size in (1024 * 1024, 4096):
+        with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"\0" * size)
+    try:
+        yield
+    finally:
+        ballast.unlink()
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faults import table, timings
-from faults.play import Row
+from faults.play import Row, late
 from faults.proxy import Proxy, Weather
 
 SECOND = 1_000_000_000
@@ -37,7 +37,43 @@ def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> No
     handled = [("a-0", 9.5), ("a-1", 5.5), ("a-2", 8.0), ("a-3", 9.0)]
     write(tmp_path, "two", [{"what": "handled", "id": each, "at": int(at * SECOND)} for each, at in handled])
     write(tmp_path, "harness", [{"what": "mark", "at": 5 * SECOND}])
-    assert timings.measure(tmp_path) == timings.Timings(stall=0.05, p99=0.03, first=0.2, recovery=3.0)
+    assert timings.measure(tmp_path) == timings.Timings(
+        stall=0.05, ours=0.05, p99=0.03, first=0.2, recovery=3.0, calls=200
+    )
+
+
+def test_what_a_processor_was_late_for_is_not_ours(tmp_path: pathlib.Path) -> None:
+    def call(at: float, took: float, queued: float) -> dict[str, Any]:
+        return {"what": "accepted", "id": "x", "at": int(at * SECOND), "took": took, "queued": queued}
+
+    def control(at: float, late: float, work: float = 0.0001) -> dict[str, Any]:
+        return {"what": "control", "at": int(at * SECOND), "late": late, "work": work}
+
+    # Of the first call 0.3 s were the machine's, as both processors saw, of the second nothing.
+    write(tmp_path, "one", [call(1.0, 0.4, 0.1), call(2.0, 0.15, 0.2)])
+    late = [control(0.8, 0.2), control(0.9, 0.2)]
+    (tmp_path / "control-0.control").write_text("".join(f"{json.dumps(line)}\n" for line in late))
+    usual = [control(3.0, 0.01)] * 97 + [control(4.0, 0.01, 0.0021)] * 3
+    (tmp_path / "control-1.control").write_text("".join(f"{json.dumps(line)}\n" for line in usual))
+    found = timings.measure(tmp_path)
+    assert (found.stall, found.ours) == pytest.approx((0.4, 0.2))
+    assert found.noise == pytest.approx(0.002)
+
+
+def test_memory_is_counted_from_the_first_word_of_each_life(tmp_path: pathlib.Path) -> None:
+    def memory(resident: float, peak: float) -> dict[str, Any]:
+        return {"what": "memory", "at": 1, "resident": resident, "peak": peak}
+
+    lives = [memory(50, 50), memory(40, 70), {"what": "started", "at": 2}, memory(90, 95)]
+    write(tmp_path, "one", lives)
+    assert timings.measure(tmp_path).growth == 30
+
+
+def test_what_is_ours_and_takes_too_long_breaks_a_promise() -> None:
+    assert late(timings.Timings(stall=9.0, ours=0.05, p99=0.003, noise=0.002, growth=128, calls=1000)) == []
+    slow = timings.Timings(stall=0.06, ours=0.06, p99=0.004, noise=0.002, growth=129, calls=1000)
+    assert [each.partition(":")[0] for each in late(slow)] == ["stall", "p99", "memory"]
+    assert [each.partition(":")[0] for each in late(slow._replace(calls=999))] == ["stall", "memory"]
 
 
 def test_nothing_is_measured_of_nothing(tmp_path: pathlib.Path) -> None:
@@ -45,7 +81,8 @@ def test_nothing_is_measured_of_nothing(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_row_that_broke_a_promise_says_so() -> None:
-    row = Row("f", "b", 1, 2.0, 3, 3, 0, 3, 1, 0, 0, 0, 0, 0.01, 0.001, 0.1, 0.5, 40.0, ["lost: a-1"])
+    times = timings.Timings(0.01, 0.01, 0.001, 0.0001, 0.1, 0.5, 40.0, 200)
+    row = Row("f", "b", 1, 2.0, 3, 3, 0, 3, 1, 0, 0, 0, 0, *times, 128.0, ["lost: a-1"])
     assert table.line(row).endswith("BROKEN")
     assert len(table.line(row).removesuffix("  BROKEN")) == len(table.HEAD)
     assert table.complaints([row]) == ["f on b: lost: a-1"]

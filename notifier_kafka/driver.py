@@ -255,6 +255,12 @@ class Driver(abc.ABC):
     @abc.abstractmethod
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher: ...
 
+    def load(self) -> None:  # noqa: B027 - most drivers have nothing to do
+        """Load the code that publishing needs, so that no call of a publisher has to. No I/O on the log.
+
+        What is wrong is left for the first call to find.
+        """
+
     def transaction(self) -> Transaction:
         """A new transaction. Several may be open at once."""
         raise DeliveryFailed(f"{self.url.transport}:// has no transactions")

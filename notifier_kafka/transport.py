@@ -72,7 +72,8 @@ class NotificationTransport:
             LOG.warning("No [notifications] driver is configured: notifications are not sent")
 
     def prepare(self) -> None:
-        """Find out whether the spool can be used, before anything is published."""
+        """Load what is needed and find out whether the spool can be used, before anything is published."""
+        self.driver.load()
         with self._opening:
             if self._on_full == "spool" and self._spool is None and not self._closed:
                 self._spool = spool.opened(self.conf, self._settings, lambda: self._bus(-1), self._losses)

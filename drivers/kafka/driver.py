@@ -1,5 +1,6 @@
 """The Kafka driver: what both client libraries share is here and in the modules beside."""
 
+import contextlib
 import functools
 import threading
 import weakref
@@ -18,7 +19,7 @@ from notifier_kafka.driver import (
     Start,
     Subscription,
 )
-from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+from notifier_kafka.errors import ConfigurationError, MessagingException, TransportUnavailable
 from notifier_kafka.url import TransportURL
 
 from . import naming, options, partitioning, properties, reach, reading
@@ -48,8 +49,8 @@ class KafkaDriver(Driver):
         self._transactors = Transactors(self._transactor)
         _FORKED.add(self)
 
-    # The next three when first asked for: to read options is to read files, and to load a
-    # client library is to look for it in others.
+    # The next four when first asked for: to read options is to read files, and to load a
+    # client library is to look for it in others. Who publishes loads that before the first call.
     @functools.cached_property
     def _settings(self) -> SimpleNamespace:
         return self.url.settings(options.GROUP, options.OPTS)
@@ -59,9 +60,13 @@ class KafkaDriver(Driver):
         return properties.common(self.url, self._settings)
 
     @functools.cached_property
+    def _library(self) -> type[client.Client]:
+        return loading.load(self._settings.client)
+
+    @functools.cached_property
     def _client(self) -> client.Client:
         reach.check_files(self._common)
-        return loading.load(self._settings.client)(self._common)
+        return self._library(self._common)
 
     @functools.cached_property
     def _topics(self) -> partitioning.Topics:
@@ -74,6 +79,10 @@ class KafkaDriver(Driver):
     @property
     def default_group(self) -> str | None:
         return self._settings.consumer_group or None
+
+    def load(self) -> None:
+        with contextlib.suppress(MessagingException):
+            self._library  # noqa: B018 - to have it loaded
 
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher:
         given = properties.publishing(self._settings, limits.retry)

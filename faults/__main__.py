@@ -2,7 +2,8 @@
 
 Everything runs in processes of its own, over real brokers and files; ``faults.checker``, which
 knows nothing of the product, decides. Ends with 1 when a row broke a promise. ``fuzz`` instead of
-the names of faults feeds hostile input to everything that parses.
+the names of faults feeds hostile input to everything that parses, ``audit`` looks up what is
+known of the packages that are installed.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from faults import (
+    audit,
     breakages,
     brokers,
     combined,
@@ -138,6 +140,8 @@ def main() -> int:
         from faults import fuzz
 
         return int(fuzz.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["audit"]:
+        return audit.main()
     given = parsed(sys.argv[1:])
     if given.list:
         for fault in FAULTS.values():

@@ -21,6 +21,8 @@ STALL = timings.STALL  # seconds
 P99 = 0.001
 JUDGED = 1_000  # calls
 BOUND = 64.0 + 64.0  # MB: outbox_bytes as it is by default, and a constant for all else that grows
+CHUNK = 200  # at once, where a load is to be heavy
+CAUGHT_UP = 1000.0  # a second; what listeners do at least with what is left of a load
 LIGHT = 500.0  # notifications a second of each publisher
 
 
@@ -128,6 +130,8 @@ class Play:
             "resume": True,
             "breakage": self.load.sabotage,
         }
+        if self.load.count:
+            plan["chunk"] = CHUNK
         plan |= self.fault.publish | more
         if plan.pop("spool", False):
             plan["options"] = {"notifications.spool_dir": str(self.spool), "notifications.spool_after": 0.5}
@@ -199,7 +203,9 @@ class Play:
         return self._row(verdict, times, time.monotonic() - begun, broken)
 
     def _lacks(self) -> bool:
-        return sum(each.count("offered") for each in self.scene.publishers) < self.load.count
+        # The lives of a publisher share a journal.
+        each_once = {each.journal: each for each in self.scene.publishers}.values()
+        return sum(each.count("offered") for each in each_once) < self.load.count
 
     def _begin(self) -> None:
         self.scene.control()
@@ -222,6 +228,7 @@ class Play:
         until(
             lambda: not self.scene.verdict(pools).lost or self.scene.nothing_waits(pools),
             lambda: f"all that is there to be handled; {self._said()}",
+            PATIENCE + self.load.count / CAUGHT_UP,
         )
         self.scene.end_listeners()
         self.scene.set_aside(POOL)

@@ -33,7 +33,7 @@ FLUSH = 0.1  # seconds between looks of a stream whether anything is left
 class Publishing:
     """What to publish and how.
 
-    ``how``: ``wait`` for each, ``chunk`` waits for twenty at a time, ``stream`` waits at the
+    ``how``: ``wait`` for each, ``chunk`` waits for so many at a time, ``stream`` waits at the
     end for all. ``poison``: every so many is no notification. ``fork_at``: from that number
     on a child does the same beside it, with the notifier made before the fork. ``resume``:
     go on where the journal of an earlier life ends. ``largest_file``: what stands for a full
@@ -46,6 +46,7 @@ class Publishing:
     topic: str
     count: int
     how: str = "chunk"
+    chunk: int = 20
     rate: float = 0.0
     keys: int = 20
     poison: int = 0
@@ -96,7 +97,7 @@ class Publisher:
 
     def run(self) -> None:
         plan = self._plan
-        step = 20 if plan.how == "chunk" else 1
+        step = plan.chunk if plan.how == "chunk" else 1
         child = 0
         for begin in self._numbers[::step]:
             if self._stopped:

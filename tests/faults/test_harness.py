@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faults.__main__ import FAULTS, parsed, seconds
+from faults.__main__ import FAULTS, MAIN, NEEDS, parsed, seconds
 from faults.breakages import NAMES
 from faults.scene import ENVIRONMENT
 
@@ -20,10 +20,11 @@ def called(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
 
 def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
     names = ["writers-killed", "listener-killed"]
-    code, rows, said = called("--place", "sqlite", *names)
+    code, rows, said = called("--place", "sqlite", "--load", "1500", "--rate", "300", *names)
     assert (code, said) == (0, "no promise broken in 2 rows\n")
     assert {row["fault"] for row in rows} == set(names)
     for row in rows:
+        assert row["offered"] >= 1500
         assert row["offered"] >= row["acknowledged"] > 0
         assert row["handled"] > 0
         assert row["lost"] == row["reordered"] == row["wrong"] == 0
@@ -48,7 +49,10 @@ def test_a_product_that_is_broken_on_purpose_is_caught(sabotage: str, fault: str
 
 
 def test_what_can_be_asked_for() -> None:
-    assert len(FAULTS) > 30
+    assert len(FAULTS) > 40
+    assert parsed(["--load", "5"]).names == list(MAIN)
+    assert set(parsed([]).names) == set(FAULTS) >= set(MAIN)
+    assert all(not fault.needs or fault.needs in NEEDS for fault in FAULTS.values())
     assert len(NAMES) > 8
     assert [seconds(text) for text in ("90", "1.5s", "60m", "2h")] == [90.0, 1.5, 3600.0, 7200.0]
     for wrong in (["no-such-fault"], ["--for", "soon"], ["--sabotage", "Nothing"]):

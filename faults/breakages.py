@@ -4,7 +4,9 @@ Most stand between the product and its driver, where a mistake of either would s
 """
 
 import json
+import random
 import re
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,6 +91,19 @@ class ChangesThePayload(Breakage):
     def _changed(self, delivery: Delivery) -> Delivery:
         value = re.sub(rb'(number\\*": ?)7\b', rb"\g<1>8", delivery.record.value or b"")
         return delivery._replace(record=delivery.record._replace(value=value))
+
+
+class KeepsTheCallerWaiting(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        if random.random() < 0.05:
+            time.sleep(0.1)
+        self.inner.offer(record, on_settled)
+
+
+class KeepsEverything(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        vars(self).setdefault("kept", []).append(b"x" * 1_000_000)
+        self.inner.offer(record, on_settled)
 
 
 # What stands deeper than before a driver is broken by a patch of its class.

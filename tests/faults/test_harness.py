@@ -39,6 +39,8 @@ def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
         ("IgnoresDeliveryErrors", "without-retries", "lost"),
         ("DropsTheSpoolsTail", "two-on-one-spool", "lost"),
         ("SkipsTheFence", "listener-overtaken", "beyond_bound"),
+        ("KeepsTheCallerWaiting", "poison", "stall"),
+        ("KeepsEverything", "poison", "memory"),
     ],
 )
 def test_a_product_that_is_broken_on_purpose_is_caught(sabotage: str, fault: str, broken: str) -> None:

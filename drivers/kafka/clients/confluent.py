@@ -23,6 +23,10 @@ LOG = logging.getLogger(__name__)
 # them were away, are forgotten for ever.
 FORGETFUL = 0x020D0000
 
+# A broker that hangs keeps its connections, and librdkafka would wait a minute for each of its
+# answers, a commit's included, before it looks for another one.
+PATIENT: dict[str, Any] = {"socket.timeout.ms": 15_000}
+
 FOREVER = {"delivery.timeout.ms": "0"}
 PUBLISHING: dict[str, Any] = {
     # As Java and kafka-python do: a key has its partition whoever publishes.
@@ -52,7 +56,7 @@ class Confluent:
                 "install 'confluent-kafka<2.13', or set [drivers_kafka] client = kafka-python",
                 name,
             )
-        self._common = _spelled(given)
+        self._common = PATIENT | _spelled(given)
         extra = {name: value for name, value in given.items() if name not in properties.NAMES}
         if extra:
             _refuse_unknown(extra)

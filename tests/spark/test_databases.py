@@ -1,20 +1,30 @@
 """Outputs that are servers, real ones: PostgreSQL, and a topic of Kafka's."""
 
+import contextlib
 import json
+import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib import parse
 
+import pg8000.dbapi
 import pytest
 import rig
 import server
 import test_sinks
 
 from notifier_kafka.driver import Record
-from notifier_kafka.errors import ConfigurationError, DriverLoadFailure, TransportUnavailable
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DriverLoadFailure,
+    MessagingException,
+    TransportUnavailable,
+)
 from spark_sinks import shown
 from spark_sinks.sinks import log, postgresql, sink
 
@@ -38,6 +48,13 @@ def execute(url: str, statement: str) -> None:
     connection.cursor().execute(statement)
     connection.commit()
     connection.close()
+
+
+def asked(url: str, question: str) -> list[Any]:
+    with contextlib.closing(server.connect(parse.urlsplit(url).port or 0, server.DATABASE)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(question)
+        return list(cursor.fetchall())
 
 
 def test_a_batch_that_is_written_again(output: str) -> None:
@@ -70,6 +87,43 @@ def test_a_batch_is_there_as_a_whole_or_not_at_all(output: str, url: str) -> Non
         one.write("me", 2, test_sinks.made(("m", 0, {}, 2.0), ("m", 1, {}, 2.0)))
     assert [row[4] for row in shown.read(output, "*", None, None)] == [1.0]
     assert one.last("me") == 1
+
+
+def test_a_server_that_goes_away_in_a_batch_and_comes_back(output: str, url: str) -> None:
+    one = sink.load(output, rig.conf())
+    one.last("me")
+    one.write("me", 1, test_sinks.made(("m", 0, {}, 1.0)))
+    failures: list[MessagingException] = []
+
+    def write() -> None:
+        try:
+            one.write("me", 2, test_sinks.made(("m", 0, {}, 2.0), ("m", 1, {}, 2.0)))
+        except MessagingException as error:
+            failures.append(error)
+
+    holder = server.connect(parse.urlsplit(url).port or 0, server.DATABASE)
+    holder.cursor().execute("LOCK TABLE metric_batches")
+    writing = threading.Thread(target=write)
+    writing.start()
+    # It waits where all but the note of the batch is written; a server of which a process dies starts anew.
+    waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    while not (found := asked(url, waiting)):
+        time.sleep(0.05)
+    os.kill(found[0][0], signal.SIGKILL)
+    writing.join()
+    with contextlib.suppress(pg8000.dbapi.Error):
+        holder.close()
+    (failure,) = failures
+    assert "\n" not in str(failure)
+    assert "cr/et" not in str(failure)
+    while True:
+        with contextlib.suppress(MessagingException):
+            assert one.last("me") == 1
+            break
+        time.sleep(0.1)
+    assert [row[4] for row in shown.read(output, "*", None, None)] == [1.0]
+    write()
+    assert [row[4] for row in shown.read(output, "*", None, None)] == [2.0, 2.0]
 
 
 def test_two_that_make_the_tables_at_once(output: str) -> None:

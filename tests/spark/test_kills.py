@@ -1,5 +1,6 @@
 """Processes that are killed at every step, or asked to end: what comes of it is the truth."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,16 +11,19 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pytest
 import recount
 import rig
 import terminal
 import test_command
 import test_job
 import traffic
+from pyspark.sql import SparkSession
 
+from notifier_kafka.errors import MessagingException
 from spark_sinks import metrics_file
 
 METRICS = """
@@ -146,3 +150,46 @@ def wait(condition: Callable[[], bool], running: "subprocess.Popen[bytes]") -> N
         assert running.poll() is None, "it ended by itself"
         assert time.monotonic() < deadline
         time.sleep(0.2)
+
+
+def test_python_workers_that_are_killed(spark: SparkSession, tmp_path: Path) -> None:
+    """A job that lost those who read for it says so in a line; the next one counts everything once."""
+    made = rig.Rig(tmp_path, test_job.FEW[:1])
+    sent = traffic.records(traffic.notifications(100))
+    made.publish(sent)
+    output = f"jdbc:sqlite:{tmp_path}/rows.db"
+    killed: list[int] = []
+    ended = threading.Event()
+    killing = threading.Thread(target=lambda: kill_workers(killed, ended))
+    killing.start()
+    try:
+        with pytest.raises(MessagingException) as caught:
+            made.run(spark, rig.bounds(), [output])
+    finally:
+        ended.set()
+        killing.join()
+    assert killed
+    assert "\n" not in str(caught.value)
+    assert made.ledger.last() == 0
+    assert made.run(spark, rig.bounds(), [output]).read == len(sent)
+    assert recount.compare(test_job.table(tmp_path / "rows.db"), made.truth(), made.metrics) == []
+
+
+def kill_workers(killed: list[int], ended: threading.Event) -> None:
+    while not ended.wait(0.001):
+        for pid in workers(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+
+def workers(root: int, below_daemon: bool = False) -> Iterator[int]:
+    """Find what Spark's daemon for Python forked, below a process of ours."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{root}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                is_daemon = b"pyspark.daemon" in Path(f"/proc/{child}/cmdline").read_bytes()
+                if is_daemon and below_daemon:
+                    yield child
+                else:
+                    yield from workers(child, is_daemon)

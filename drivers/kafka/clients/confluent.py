@@ -1,6 +1,5 @@
 """confluent-kafka (librdkafka) behind the seam; each role of it is in a module beside this one."""
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +15,6 @@ from .confluent_consumer import Consumer, Reader
 from .confluent_link import Log
 from .confluent_publisher import Publisher
 from .confluent_transactor import Transactor
-
-LOG = logging.getLogger(__name__)
-
-# Its issue 5301, open in 2.16: brokers that a cluster does not name for a moment, as when all of
-# them were away, are forgotten for ever.
-FORGETFUL = 0x020D0000
 
 # A broker that hangs keeps its connections, and librdkafka would wait a minute for each of its
 # answers, a commit's included, before it looks for another one.
@@ -49,13 +42,6 @@ class Confluent:
     """The client library, as the driver knows it."""
 
     def __init__(self, given: client.Properties) -> None:
-        name, number = confluent_kafka.libversion()
-        if number >= FORGETFUL:
-            LOG.warning(
-                "librdkafka %s may not come back after its brokers were away, and listeners then hang; "
-                "install 'confluent-kafka<2.13', or set [drivers_kafka] client = kafka-python",
-                name,
-            )
         self._common = PATIENT | _spelled(given)
         extra = {name: value for name, value in given.items() if name not in properties.NAMES}
         if extra:

@@ -31,7 +31,8 @@ from faults import (
     table,
 )
 from faults.places import PLACES
-from faults.play import Fault, Load, Row, play
+from faults.play import Fault, Load, play
+from faults.rows import Row
 from notifier_kafka import jars, java
 
 FAULTS: dict[str, Fault] = {

@@ -12,17 +12,15 @@ from typing import Any
 from faults import checker, timings
 from faults.journal import Journal
 from faults.places import Place
+from faults.rows import BOUND, Row, late
 from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, until
 
 POOL = "crew"
 ENDLESS = 1 << 40  # notifications; publishers are told to end
 MEMBERS = 2
-STALL = timings.STALL  # seconds
-P99 = 0.001
-JUDGED = 1_000  # calls
-BOUND = 64.0 + 64.0  # MB: outbox_bytes as it is by default, and a constant for all else that grows
 CHUNK = 200  # at once, where a load is to be heavy
-CAUGHT_UP = 1000.0  # a second; what listeners do at least with what is left of a load
+STRIKES = 10  # under such a load
+CAUGHT_UP = 1000.0  # a second; what is done of such a load at least
 LIGHT = 500.0  # notifications a second of each publisher
 
 
@@ -44,35 +42,6 @@ class Fault:
     driver: dict[str, Any] = dataclasses.field(default_factory=dict)
     forgives: frozenset[str] = frozenset()
     needs: str = ""
-
-
-@dataclasses.dataclass
-class Row:
-    """What the table shows. ``wrong`` counts what was invented, mispooled or falsely acknowledged."""
-
-    fault: str
-    bus: str
-    times: int
-    seconds: float
-    offered: int
-    acknowledged: int
-    failed: int
-    handled: int
-    lost: int
-    duplicated: int
-    bound: int
-    reordered: int
-    wrong: int
-    stall: float
-    ours: float
-    p99: float
-    noise: float
-    first: float
-    recovery: float
-    growth: float
-    calls: int
-    bounded: float
-    broken: list[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,20 +161,29 @@ class Play:
         times, broken = 0, []
         try:
             self._begin()
-            while not times or time.monotonic() - begun < self.load.seconds or self._lacks():
+            while (
+                not times or time.monotonic() - begun < self.load.seconds or self._offered() < self.load.count
+            ):
                 self.fault.strike(self)
                 self.flow()
                 times += 1
+                self._await_load(times)
             self._end()
         except Exception as error:  # noqa: BLE001 - a soak goes on, and the row says what happened
             broken.append(f"{type(error).__name__}: {error}".partition("\n")[0][:300])
         verdict = self.scene.verdict({POOL: self.bound})
         return self._row(verdict, times, time.monotonic() - begun, broken)
 
-    def _lacks(self) -> bool:
+    def _await_load(self, times: int) -> None:
+        """Have a part of a heavy load go by in peace, so that it is struck ten times."""
+        goal = min(self.load.count, times * self.load.count // STRIKES)
+        patience = PATIENCE + self.load.count / CAUGHT_UP
+        until(lambda: self._offered() >= goal, lambda: f"the load; {self._said()}", patience)
+
+    def _offered(self) -> int:
         # The lives of a publisher share a journal.
         each_once = {each.journal: each for each in self.scene.publishers}.values()
-        return sum(each.count("offered") for each in each_once) < self.load.count
+        return sum(each.count("offered") for each in each_once)
 
     def _begin(self) -> None:
         self.scene.control()
@@ -260,19 +238,6 @@ class Play:
             broken=broken + [f"{what}: {text}" for what, text in blamed.items()] + late(timed),
             **timed._asdict(),
         )
-
-
-def late(timed: timings.Timings) -> list[str]:
-    """Say what took too long, or too much memory, and was not the machine's doing."""
-    said = []
-    if timed.ours > STALL:
-        said.append(f"stall: a call took {timed.ours * 1e3:.0f} ms that no processor was late for")
-    # Of fewer a handful decides.
-    if timed.p99 - timed.noise > P99 and timed.calls >= JUDGED:
-        said.append(f"p99: {timed.p99 * 1e3:.2f} ms, {timed.noise * 1e3:.2f} ms of it for any process")
-    if timed.growth > BOUND:
-        said.append(f"memory: a publisher grew by {timed.growth:.0f} MB, allowed are {BOUND:.0f}")
-    return said
 
 
 def play(fault: Fault, place: Place, client: str, load: Load, directory: pathlib.Path) -> Row:

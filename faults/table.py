@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from faults.play import Row
+from faults.rows import Row
 
 HEAD = (
     f"{'fault':20} {'bus':15} {'times':>5} {'offered':>8} {'acknowl.':>8} {'failed':>6} {'handled':>8} "

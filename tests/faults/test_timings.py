@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from faults import table, timings
-from faults.play import Row, late
 from faults.proxy import Proxy, Weather
+from faults.rows import Row, late
 
 SECOND = 1_000_000_000
 

@@ -18,7 +18,7 @@ from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, unt
 POOL = "crew"
 ENDLESS = 1 << 40  # notifications; publishers are told to end
 MEMBERS = 2
-CHUNK = 200  # at once, where a load is to be heavy
+BULK = 500  # published at once, and polled at once, where a load is to be heavy
 STRIKES = 10  # under such a load
 CAUGHT_UP = 1000.0  # a second; what is done of such a load at least
 LIGHT = 500.0  # notifications a second of each publisher
@@ -89,7 +89,7 @@ class Play:
 
     def allow(self, changes: int = 1) -> None:
         """Partitions changed hands so often: each member may repeat the batch that it had under way."""
-        self.bound += changes * MEMBERS * BATCH
+        self.bound += changes * MEMBERS * (BULK if self.load.count else BATCH)
 
     def publish(self, name: str, how: str, **more: Any) -> Actor:
         """Start a publisher, or the next life of it, which goes on where the last one ended."""
@@ -100,7 +100,7 @@ class Play:
             "breakage": self.load.sabotage,
         }
         if self.load.count:
-            plan["chunk"] = CHUNK
+            plan["chunk"] = BULK
         plan |= self.fault.publish | more
         if plan.pop("spool", False):
             plan["options"] = {"notifications.spool_dir": str(self.spool), "notifications.spool_after": 0.5}
@@ -119,6 +119,8 @@ class Play:
         # A little work for each, so that a fault hits members at work; under load they have it anyway.
         work = 0.0005 if self.load.rate <= LIGHT else 0.0
         plan = {"work": work, "breakage": self.load.sabotage} | self.fault.listen | more
+        if self.load.count:
+            plan["options"] = {"listener.batch_size": BULK}
         self.listeners.append(self.scene.listen(f"listener-{self._named}", pool, **plan))
         # Before that it does not know what SIGTERM means.
         self.listeners[-1].await_count("listening", 1)

@@ -5,7 +5,7 @@ with 1 when a promise was broken. POOL is a pool that has to handle everything, 
 it may handle something again. A journal has one JSON object a line; ``what`` says what happened:
 
 ========================  ==========================================================================
-publisher: started        what an earlier life had accepted died with it
+publisher: started        what an earlier life had accepted died with it, or arrives whenever it likes
 offered                   id, topic, key, number (grows within a key of one journal); before the call
 accepted                  id; the call returned
 acknowledged              id, perhaps partition and offset; durable, says the product
@@ -32,6 +32,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Line = dict[str, Any]
+ALL_LIVES = -1
 
 
 @dataclasses.dataclass
@@ -77,6 +78,10 @@ class Published:
         self.failed: set[str] = set()
         self.erased = 0
 
+    def is_orphan(self, each: str) -> bool:
+        """Tell whether its publisher died before anything was said of it: it may arrive whenever it likes."""
+        return self.offered[each]["died"] and each not in self.acknowledged and each not in self.spooled
+
     @property
     def promised(self) -> set[str]:
         said = self.acknowledged.keys() | self.spooled
@@ -85,10 +90,13 @@ class Published:
 
     def read(self, journal: str, lines: Iterable[Line]) -> None:
         accepted: dict[str, Line] = {}
+        mine: list[Line] = []
+        life = 0
         for line in lines:
             match line["what"]:
                 case "offered":
-                    self.offered[line["id"]] = line | {"journal": journal}
+                    mine.append(line | {"journal": journal, "life": life, "died": False})
+                    self.offered[line["id"]] = mine[-1]
                 # The failure may be told while the call returns.
                 case "accepted" if line["id"] not in self.failed:
                     accepted[line["id"]] = line
@@ -101,10 +109,18 @@ class Published:
                     accepted.pop(line["id"], None)
                 case "started":
                     accepted.clear()
+                    life += 1
+                    _end_life(mine)
                 case "erased":
                     self.erased = max(self.erased, line["at"])
                 case "flushed" if not line["left"]:
                     self.acknowledged = accepted | self.acknowledged
+
+
+def _end_life(offered: list[Line]) -> None:
+    for each in offered:
+        each["died"] = True
+    offered.clear()
 
 
 class Listened:
@@ -239,10 +255,11 @@ def _check_order(pool: str, listened: Listened, published: Published, verdict: V
     """Compare, within each key, the order in which things were first handled with that of the offers.
 
     Repetitions say nothing: after a fault a pool goes back to its last commit. What was
-    refused comes back later than its neighbours by design.
+    refused comes back later than its neighbours by design. What a publisher had sent when it died
+    may wait in a broker while its next life publishes: it has its place in its own life only.
     """
     seen: set[str] = set()
-    last: dict[tuple[str, str, str | None], tuple[int, str]] = {}
+    last: dict[tuple[str, str, str | None, int], tuple[int, str]] = {}
     for line in sorted(listened.handled, key=lambda line: line["at"]):
         each = line["id"]
         offered = published.offered.get(each)
@@ -251,12 +268,13 @@ def _check_order(pool: str, listened: Listened, published: Published, verdict: V
         seen.add(each)
         if offered["key"] is None:
             continue
-        lane = offered["journal"], offered["topic"], offered["key"]
-        before = last.get(lane, (-1, ""))
+        lives = {offered["life"]} if published.is_orphan(each) else {offered["life"], ALL_LIVES}
+        lanes = [(offered["journal"], offered["topic"], offered["key"], life) for life in lives]
+        before = max(last.get(lane, (-1, "")) for lane in lanes)
         if offered["number"] < before[0]:
             verdict.blame("reordered", f"{each}: {pool} handled it after {before[1]}, key {offered['key']}")
         else:
-            last[lane] = offered["number"], each
+            last |= dict.fromkeys(lanes, (offered["number"], each))
 
 
 def _main() -> int:

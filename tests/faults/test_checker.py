@@ -113,6 +113,20 @@ def test_first_handled_in_another_order_than_offered_is_reordered(judge: Judge) 
     assert blamed(judge(published, [handled(0), handled(2, 1), handled(1, 2)])) == {"reordered": 1}
 
 
+def test_what_a_dead_publisher_had_sent_may_come_late_but_in_its_own_order(judge: Judge) -> None:
+    born = {"what": "started"}
+    first = [born, *(line for n in range(4) for line in (offered(n), said("accepted", n)))]
+    published = [*first, born, offered(4), said("accepted", 4), {"what": "flushed", "left": 0}]
+    late = [handled(0), handled(4, 1), handled(1, 2), handled(2, 3), handled(3, 4)]
+    assert blamed(judge(published, late)) == {}
+    among_themselves = [handled(0), handled(4, 1), handled(2, 2), handled(1, 3)]
+    assert blamed(judge(published, among_themselves)) == {"reordered": 1}
+    # What was acknowledged before it died has its place before what comes after.
+    assert blamed(judge([*first, said("acknowledged", 1), *published[len(first) :]], late)) == {
+        "reordered": 1
+    }
+
+
 def test_going_back_to_the_last_commit_is_no_reordering(judge: Judge) -> None:
     published = [*TWO, offered(2), said("acknowledged", 2)]
     listened = [handled(0, 0), handled(1, 1), handled(0, 2), handled(1, 3), handled(2, 4)]

@@ -78,6 +78,7 @@ class KafkaSubscription:
                 return deliveries
             if time.monotonic() >= deadline:
                 with self._lock:
+                    self._leave_forgotten()
                     self._outage.look(self._consumer)
                 break
         return []
@@ -89,9 +90,14 @@ class KafkaSubscription:
             if consumer is None or lost:
                 named = ", ".join(f"{topic} {number}" for topic, number in sorted(lost))
                 raise CommitRefused(f"group {self._group} gave partitions to another member: {named}", lost)
-            ahead = {p: n for p, n in positions.items() if n > self._position(consumer, p)}
-            if ahead and not self._private:
-                self._record(consumer, ahead)
+            try:
+                ahead = {p: n for p, n in positions.items() if n > self._position(consumer, p)}
+                if ahead and not self._private:
+                    self._record(consumer, ahead)
+            except TransportUnavailable:
+                # Who owes a commit does not poll, which would look for this as well.
+                self._leave_forgotten()
+                raise
             self._recorded.update(ahead)
 
     def seek(self, positions: Positions) -> None:
@@ -148,6 +154,15 @@ class KafkaSubscription:
             raise
         self._losses.look(deliveries)
         return deliveries
+
+    def _leave_forgotten(self) -> None:
+        """Let the next poll join anew when this member is lost for good."""
+        consumer = self._consumer
+        if consumer is not None and consumer.forgotten():
+            LOG.warning("Group %s: the client does not come back by itself; a new one joins", self._group)
+            self._consumer, self._held = None, False
+            # It may wait for ever for somebody to say good-bye to.
+            threading.Thread(target=consumer.close, daemon=True).start()
 
     def _joined(self, timeout: float) -> client.Consumer | None:
         """Return the consumer, once there is one; it is made in a thread, as that blocks."""

@@ -151,3 +151,12 @@ HERE = ("drivers", "notifier_kafka_drivers")
 @pytest.mark.parametrize("room", ["drivers", "drivers/kafka", "drivers/sqlite", "spark_sinks"])
 def test_packages_have_no_face_of_their_own(room: str) -> None:
     assert (ROOT / room / "__init__.py").read_text() == ""
+
+
+def test_an_adapter_has_modules_of_less_than_200_lines() -> None:
+    adapters = sorted((ROOT / "drivers/kafka/clients").glob("*.py"))
+
+    lengths = {path.name: len(path.read_text().splitlines()) for path in adapters}
+
+    assert {"confluent.py", "kafka_python.py"} <= lengths.keys()
+    assert {name: length for name, length in lengths.items() if length >= 200} == {}

@@ -69,6 +69,9 @@ class Consumer(Protocol):
     def reaches(self) -> bool:
         """Tell whether there is a connection to a broker, as far as known. Does not block."""
 
+    def forgotten(self) -> bool:
+        """Tell whether it will never reach a broker again, although others do. Does not block."""
+
     def hold(self) -> None:
         """Deliver nothing until ``proceed``: polls until then only keep the membership."""
 

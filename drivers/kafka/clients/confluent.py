@@ -11,9 +11,10 @@ from notifier_kafka.driver import Limits, OnFailure, Partition
 from .. import properties
 from . import client
 from .confluent_admin import Admin
-from .confluent_consumer import Consumer, Reader
+from .confluent_consumer import Consumer
 from .confluent_link import Log
 from .confluent_publisher import Publisher
+from .confluent_reader import Reader
 from .confluent_transactor import Transactor
 
 # A broker that hangs keeps its connections, and librdkafka would wait a minute for each of its

@@ -141,6 +141,9 @@ class Admin:
             self._client.poll(0)  # serves error_cb, which tells why
             if raised.retriable:
                 unheard = error.args[0].code() in UNHEARD
+                if unheard:
+                    # The next call has a new one, as this one may have forgotten its brokers for ever.
+                    self._client = made(AdminClient, self._config, self._link)
                 raised = self._link.reason() or (reach.unreached(self._config) if unheard else raised)
             raise raised from None
         except (TypeError, ValueError) as error:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from notifier_kafka.driver import Partition, Positions
@@ -54,6 +55,10 @@ LOCAL: dict[int, errors.Meaning] = {
     if hasattr(KafkaError, name)
 }
 
+SUSPICIOUS = 15.0  # seconds in which nothing came, although something should
+ANSWER = 2.0  # seconds that brokers have to answer a question
+OFFSETS = "__consumer_offsets"  # about a topic, as all of them may be many
+
 CUT_OFF = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._SSL))  # noqa: SLF001 - these are public
 UNREACHED = TransportUnavailable("no broker is reached")
 
@@ -95,6 +100,30 @@ class Link:
     def reason(self) -> MessagingException | None:
         """Return what is wrong with the connections, if anything is. May take seconds to find out."""
         return reach.unreached(self._config) if self.down is UNREACHED else self.down
+
+
+def forgotten(handle: Any, config: Mapping[str, Any]) -> bool:
+    """Tell whether a client will not come back by itself: it gets no answer where a new one does.
+
+    A cluster whose brokers were all away names none of them for a moment when they are back.
+    librdkafka then drops those that it knows and, since 2.10, may forget to begin anew (its
+    issue 5301, open in 2.16). Blocks for seconds.
+    """
+    if _answered(handle):
+        return False
+    kept = {
+        name: value for name, value in config.items() if not name.startswith(("group.", "transactional."))
+    }
+    # Asked again, as the brokers may have come back between the two.
+    return _answered(made(confluent_kafka.Producer, kept, Link(config))) and not _answered(handle)
+
+
+def _answered(handle: Any) -> bool:
+    try:
+        handle.list_topics(OFFSETS, timeout=ANSWER)
+    except KafkaException:
+        return False
+    return True
 
 
 def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link: Link) -> Any:

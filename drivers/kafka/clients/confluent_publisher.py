@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -10,17 +11,19 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from notifier_kafka.driver import OnFailure, OnSettled, Partition, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
 
 from .. import errors, properties
 from . import client
-from .confluent_link import Link, made, translate
+from .confluent_link import SUSPICIOUS, Link, forgotten, made, translate
+from .confluent_takeover import Entry, Takeover
 
 LOG = logging.getLogger(__name__)
 
 SERVE = 0.2  # seconds between looks whether a publisher was closed
 UNPLACED = -1  # librdkafka chooses
 GRACE = 2.0  # seconds that close gives what is on the wire
+LOOK = 0.05
 GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
 
 
@@ -30,21 +33,33 @@ class Publisher:
     def __init__(self, config: dict[str, Any], on_failure: OnFailure, restore: client.Restore) -> None:
         self._link = Link(config)
         self._closed = False
+        self._on_failure = on_failure
         self._restore = restore
         self._gone: set[str] = set()
         self._wanted = False
+        self._quiet_since = time.monotonic()
+        self._takeover: Takeover | None = None
         self._config = config
         self._producer = made(confluent_kafka.Producer, config, self._link)
-        self._report = _reporter(on_failure, self._link)
         threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
-        topic, value, key, headers = record
         if self._closed:
             raise DeliveryFailed("the publisher is closed: publish before closing it")
+        takeover = self._takeover
+        if takeover is not None and takeover.put_aside((record, on_settled)):
+            return
+        self._produce(record, on_settled)
+
+    def _produce(self, record: Record, on_settled: OnSettled | None) -> None:
+        topic, value, key, headers = record
         # A report brings no headers back, and a failed record has to be whole: so each goes with
         # a callable that holds it, and a bound method is the cheapest one to make.
-        report = MethodType(self._report, record) if on_settled is None else MethodType(_settle, on_settled)
+        report = (
+            MethodType(self._report, record)
+            if on_settled is None
+            else MethodType(self._settle, (record, on_settled))
+        )
         place = record.number if isinstance(record, client.Placed) else UNPLACED
         try:
             self._producer.produce(topic, value, key, place, on_delivery=report, headers=list(headers))
@@ -62,7 +77,16 @@ class Publisher:
             raise DeliveryFailed(f"topic {topic}: {error}") from None
 
     def flush(self, timeout: float) -> int:
-        return int(self._producer.flush(timeout))
+        deadline = time.monotonic() + timeout
+        while True:
+            producer = self._producer
+            left = int(producer.flush(max(0.0, deadline - time.monotonic())))
+            if self._takeover is None and producer is self._producer:
+                return left
+            # Another one takes over what this one had.
+            time.sleep(LOOK)
+            if time.monotonic() >= deadline:
+                return max(left, 1)
 
     def close(self) -> None:
         if not self._closed:
@@ -75,13 +99,14 @@ class Publisher:
     def _serve(self) -> None:
         told = False
         while not self._closed:
+            served = 0
             try:
-                self._producer.poll(SERVE)
+                served = self._producer.poll(SERVE)
             except KafkaException as error:
                 self._link.on_error(error.args[0])
             while self._gone:
                 self._find(self._gone.pop())
-            if self._wanted and self._link.fatal:
+            if (self._wanted and self._link.fatal) or self._is_forgotten(served):
                 self._renew()
             down = self._link.down
             if (down is not None) != told:
@@ -90,12 +115,44 @@ class Publisher:
                     "Publishing waits: %s" if told else "Publishing goes on%s", self._link.reason() or ""
                 )
 
+    def _is_forgotten(self, served: int) -> bool:
+        now = time.monotonic()
+        if served or not len(self._producer):
+            self._quiet_since = now
+        if now - self._quiet_since < SUSPICIOUS:
+            return False
+        self._quiet_since = now
+        return forgotten(self._producer, self._config)
+
     def _renew(self) -> None:
-        """Take a new producer: an idempotent one that lost its thread has failed all, and will."""
+        """Have a new producer go on with all that the old one holds, and with what is offered meanwhile.
+
+        An idempotent one that lost its thread fails all, and one that forgot its brokers sends nothing.
+        What was on the way may arrive twice.
+        """
+        LOG.warning("Publishing starts anew: librdkafka does not go on by itself")
         old, self._wanted, self._link.fatal = self._producer, False, False
-        self._producer = made(confluent_kafka.Producer, self._config, self._link)
-        old.purge()
-        old.flush(GRACE)
+        new = made(confluent_kafka.Producer, self._config, self._link)
+        self._takeover = Takeover(self._config["queue.buffering.max.messages"])
+        self._takeover.empty(old)
+        self._producer, self._link.down = new, None
+        # Once more, for those who were in the middle of an offer.
+        self._takeover.empty(old)
+        self._takeover.hand_over(self._go_on_with)
+        self._takeover = None
+
+    def _go_on_with(self, entry: Entry) -> None:
+        while not self._closed:
+            try:
+                self._produce(*entry)
+            except OutboxFull:
+                self._producer.poll(LOOK)
+            except MessagingException as error:
+                self._fail(entry, error)
+                return
+            else:
+                return
+        self._fail(entry, DeliveryGivenUp("the publisher was closed before this record was sent"))
 
     def _find(self, topic: str) -> None:
         """Make a topic again and let librdkafka see it, which by itself looks after minutes."""
@@ -105,28 +162,33 @@ class Publisher:
         except (MessagingException, KafkaException) as error:
             LOG.debug("Looking for topic %s: %s", topic, error)
 
-
-def _reporter(on_failure: OnFailure, link: Link) -> Callable[[Record, KafkaError | None, Any], None]:
-    def report(record: Record, error: KafkaError | None, _message: Any) -> None:
+    def _report(self, record: Record, error: KafkaError | None, _message: Any) -> None:
         if error is None:
-            link.down = None
-            return
+            self._link.down = None
+        elif not self._takes_back(error, (record, None)):
+            self._fail((record, None), errors.for_record(translate(error, f"topic {record.topic}")))
+
+    def _settle(self, entry: Entry, error: KafkaError | None, message: Any) -> None:
+        record, on_settled = entry
+        if error is not None:
+            if not self._takes_back(error, entry):
+                self._fail(entry, errors.for_record(translate(error, f"topic {record.topic}")))
+        elif on_settled is not None:
+            self._link.down = None
+            receipt = Receipt(Partition(message.topic(), message.partition()), message.offset())
+            self._tell(record, lambda: on_settled(receipt))
+
+    def _takes_back(self, error: KafkaError, entry: Entry) -> bool:
+        takeover = self._takeover
+        return takeover is not None and takeover.take_back(error, entry)
+
+    def _fail(self, entry: Entry, error: MessagingException) -> None:
+        record, on_settled = entry
+        self._tell(record, lambda: on_settled(error) if on_settled else self._on_failure(record, error))
+
+    def _tell(self, record: Record, call: Callable[[], object]) -> None:
         try:
-            on_failure(record, errors.for_record(translate(error, f"topic {record.topic}")))
+            call()
         except Exception:
             # The user's code on our thread: its error must not end publishing.
-            LOG.exception("A callback for a failed record of topic %s raised", record.topic)
-
-    return report
-
-
-def _settle(on_settled: OnSettled, error: KafkaError | None, message: Any) -> None:
-    outcome: Receipt | MessagingException
-    if error is None:
-        outcome = Receipt(Partition(message.topic(), message.partition()), message.offset())
-    else:
-        outcome = errors.for_record(translate(error, f"topic {message.topic()}"))
-    try:
-        on_settled(outcome)
-    except Exception:
-        LOG.exception("A callback for a settled record of topic %s raised", message.topic())
+            LOG.exception("A callback for a record of topic %s raised", record.topic)

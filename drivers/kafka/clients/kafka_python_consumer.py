@@ -78,6 +78,9 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
     def reaches(self) -> bool:
         return connected(self._consumer)
 
+    def forgotten(self) -> bool:
+        return False
+
     def hold(self) -> None:
         self._held = True
         self._consumer.pause(*self._consumer.assignment())

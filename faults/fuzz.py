@@ -12,6 +12,7 @@ import json
 import pathlib
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -150,7 +151,9 @@ def by_atheris(name: str, arguments: Sequence[str]) -> None:
         if failure := tried(name, targets.TARGETS[name], case):
             raise AssertionError(failure.what)
 
-    atheris.Setup(["faults", str(CORPUS / name), *arguments], run)
+    # It writes what it finds into the first directory, which the corpus must not be.
+    found = tempfile.mkdtemp(prefix=f"faults-{name}-")
+    atheris.Setup(["faults", found, str(CORPUS / name), *arguments], run)
     atheris.Fuzz()
 
 

@@ -9,7 +9,14 @@ import venv
 from collections.abc import Generator
 from typing import Any
 
+import hypothesis
 import pytest
+
+# An example that takes long says something of the machine only.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 VERSION = "18.3.1"
 PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "fixtures")

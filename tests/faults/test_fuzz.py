@@ -1,10 +1,13 @@
 """Hostile input: the fixed corpus, some seeded mutations of it, and that a failure would be seen."""
 
+import json
 import pathlib
 import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from faults import fuzz, targets
 from notifier_kafka.errors import DecodeError
@@ -31,6 +34,49 @@ def test_nothing_but_errors_of_the_package_comes_out(name: str) -> None:
     counts, failures = fuzz.explore([name], CASES, seed=1)
     assert counts == {name: CASES}
     assert failures == []
+
+
+# Names that mean something in these files, so that what is made of them gets past the first check.
+NAMES = {
+    "client": [
+        "Type",
+        "Properties",
+        "KafkaProducerConfig",
+        "KafkaConsumerConfig",
+        "bootstrap.servers",
+        "acks",
+    ],
+    "routes": ["group", "messaging", "log", "accepted_events", "accepted_priorities", "info", "*"],
+    "metrics": [
+        "metrics",
+        "name",
+        "kind",
+        "value",
+        "events",
+        "group_by",
+        "window",
+        "count",
+        "$.payload.a",
+        "1m",
+    ],
+}
+
+
+def _documents(names: list[str]) -> st.SearchStrategy[Any]:
+    words = st.sampled_from(names) | st.text(max_size=20)
+    leaves = st.none() | st.booleans() | st.integers() | st.floats() | words
+    return st.recursive(leaves, lambda each: st.lists(each) | st.dictionaries(words, each), max_leaves=20)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_document_is_read_or_refused_in_one_line(name: str) -> None:
+    @given(_documents(NAMES[name]), st.sampled_from(["", "&a ", "!!binary "]))
+    def reads(document: Any, before: str) -> None:
+        # YAML takes JSON as it is.
+        case = (before + json.dumps(document)).encode()
+        assert fuzz.tried(name, targets.TARGETS[name], case) is None
+
+    reads()
 
 
 def _raise(error: Exception) -> Any:

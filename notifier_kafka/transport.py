@@ -40,8 +40,8 @@ def get_notification_transport(
     options.register(conf)
     parsed = url if isinstance(url, TransportURL) else TransportURL.parse(conf, url)
     with options.blame(conf, "transport_url", given=url or None):
-        driver_class: type[Driver] = plugins.load(NAMESPACE, str(parsed.transport))
-    return NotificationTransport(driver_class(parsed), on_failure)
+        driver: Driver = plugins.load(NAMESPACE, str(parsed.transport))(parsed)
+    return NotificationTransport(driver, on_failure)
 
 
 class NotificationTransport:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 from notifier_kafka.driver import Delivery, Driver, Limits, OnFailure, Span, Start
-from notifier_kafka.errors import ConfigurationError, MessagingException
+from notifier_kafka.errors import ConfigurationError, InvalidTransportURL, MessagingException
 from notifier_kafka.outbox import Outbox
 from notifier_kafka.url import TransportURL
 
@@ -21,6 +21,10 @@ from .subscription import LogSubscription
 from .transaction import LogTransaction
 
 _READ_AT_ONCE = 1_000
+_FORMS = (
+    "it has no host: write sqlite:///relative.db, sqlite:////absolute.db, or sqlite:// for a private "
+    "temporary log"
+)
 
 
 class SqliteDriver(Driver):
@@ -33,6 +37,9 @@ class SqliteDriver(Driver):
 
     def __init__(self, url: TransportURL) -> None:
         super().__init__(url)
+        if url.hosts:
+            # One slash short: it would pass for the private log, which is deleted at the end.
+            raise InvalidTransportURL(url.masked(), _FORMS)
         self._log = LogFile(url.virtual_host, self._file_settings)
         self._outboxes: weakref.WeakSet[Outbox] = weakref.WeakSet()
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()

@@ -12,9 +12,11 @@ import sys
 import tempfile
 
 import pytest
+from oslo_config import cfg
 from sqlite_rig import make_driver, numbers, open_driver, publish, read_all
 
-from notifier_kafka.errors import LogUnusable, MessagingException, TransportUnavailable
+from notifier_kafka import transport
+from notifier_kafka.errors import InvalidTransportURL, LogUnusable, MessagingException, TransportUnavailable
 
 
 def mode(path: pathlib.Path) -> int:
@@ -68,6 +70,32 @@ def test_a_directory_that_is_there_keeps_its_mode(tmp_path: pathlib.Path) -> Non
     with open_driver(tmp_path / "log.db") as driver:
         publish(driver, "t", [1])
     assert mode(tmp_path) == 0o755
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite://relative.db", "sqlite://relative.db/"),
+        ("sqlite://var/log.db", "sqlite://var/log.db"),
+        ("sqlite://user:s3cr3t@/log.db", "sqlite://user:***@/log.db"),
+    ],
+)
+def test_a_slash_too_few_is_no_private_log(url: str, shown: str) -> None:
+    with pytest.raises(InvalidTransportURL) as caught:
+        transport.get_notification_transport(cfg.ConfigOpts(), url)
+    assert str(caught.value) == (
+        f"transport URL {shown!r}: it has no host: write sqlite:///relative.db, sqlite:////absolute.db, "
+        "or sqlite:// for a private temporary log"
+    )
+
+
+def test_a_slash_too_few_in_a_file_is_said_to_be_there(tmp_path: pathlib.Path) -> None:
+    conf, path = cfg.ConfigOpts(), tmp_path / "service.conf"
+    path.write_text("[notifications]\ntransport_url = sqlite://relative.db\n")
+    conf([], default_config_files=[str(path)])
+    with pytest.raises(InvalidTransportURL) as caught:
+        transport.get_notification_transport(conf)
+    assert str(caught.value).startswith(f"{path}, [notifications] transport_url: transport URL 'sqlite://rel")
 
 
 def test_what_was_published_is_there_after_reopening(tmp_path: pathlib.Path) -> None:

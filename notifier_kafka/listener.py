@@ -228,8 +228,9 @@ class Listener:
 
 def _program(transport: NotificationTransport) -> str:
     """Name the program, so that every member of a service joins the same group."""
-    conf = transport.conf
-    return conf.project or conf.prog or os.path.splitext(os.path.basename(sys.argv[0]))[0] or "python"
+    # A configuration that was never called has neither name.
+    names = [getattr(transport.conf, each, None) for each in ("project", "prog")]
+    return names[0] or names[1] or os.path.splitext(os.path.basename(sys.argv[0]))[0] or "python"
 
 
 def get_notification_listener(  # noqa: PLR0913, PLR0917 - the signature is oslo.messaging's

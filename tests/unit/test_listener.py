@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import sys
 import threading
 import time
 from pathlib import Path
@@ -254,6 +255,16 @@ def test_a_group_without_a_pool_is_named_after_the_program(
         send(notifier_transport, [1])
         wait_for(lambda: endpoint.seen, "the notification")
     assert "notifier-kafka-tests" in notifier_transport.driver.admin().list_groups()
+
+
+def test_a_configuration_that_was_never_called_leaves_the_name_to_the_program_s_file() -> None:
+    bus = transport.get_notification_transport(cfg.ConfigOpts(), "sqlite://")
+    endpoint = Recorder()
+    with listener.get_notification_listener(bus, TARGETS, [endpoint]):
+        notifier.Notifier(bus, driver="messagingv2").info({}, "e", 1)
+        wait_for(lambda: endpoint.seen, "the notification")
+    assert bus.driver.admin().list_groups() == [Path(sys.argv[0]).stem]
+    bus.cleanup()
 
 
 def test_a_target_needs_a_topic(notifier_transport: transport.NotificationTransport) -> None:

@@ -256,9 +256,11 @@ class Driver(abc.ABC):
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher: ...
 
     def load(self) -> None:  # noqa: B027 - most drivers have nothing to do
-        """Load the code that publishing needs, so that no call of a publisher has to. No I/O on the log.
+        """Read the options and load the code that publishing needs. No I/O on the log.
 
-        What is wrong is left for the first call to find.
+        Called when a notifier is made: no call of a publisher has to do it, and who made the
+        notifier hears of a wrong option as a ``ConfigurationError``. What else is wrong is
+        left for the first call to find.
         """
 
     def transaction(self) -> Transaction:

@@ -81,6 +81,7 @@ class KafkaDriver(Driver):
         return self._settings.consumer_group or None
 
     def load(self) -> None:
+        self._common  # noqa: B018 - to have the options read
         with contextlib.suppress(MessagingException):
             self._library  # noqa: B018 - to have it loaded
 

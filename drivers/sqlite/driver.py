@@ -44,6 +44,9 @@ class SqliteDriver(Driver):
         self._outboxes: weakref.WeakSet[Outbox] = weakref.WeakSet()
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()
 
+    def load(self) -> None:
+        self._settings  # noqa: B018 - to have them read
+
     def publisher(self, on_failure: OnFailure, limits: Limits) -> Outbox:
         appender = self._appender()
         outbox = Outbox(

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from oslo_config import cfg
 
-from notifier_kafka import option_values, options
+from notifier_kafka import notifier, option_values, options, transport
 from notifier_kafka.errors import ConfigurationError, DriverNotFound
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -238,6 +238,24 @@ def test_kafka_options_written_for_oslo_messaging(read: Conf, kafka: ModuleType)
     }
 
     assert {name: got[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("group", "url", "wrong"),
+    [
+        ("drivers_sqlite", "sqlite:///log.db", "partitons"),
+        ("drivers_kafka", "kafka://127.0.0.1:1", "lingr"),
+    ],
+)
+def test_a_notifier_is_not_made_with_a_wrong_option_of_the_driver(
+    read: Conf, group: str, url: str, wrong: str
+) -> None:
+    # Found out later, it would cost the notification that is in the background by then.
+    files = read(f"[{group}]\n{wrong} = 3\n", "wrong.conf"), read("")
+    for conf, each in zip(files, (url, f"{url}?{wrong}=3"), strict=True):
+        bus = transport.get_notification_transport(conf, each)
+        with pytest.raises(ConfigurationError, match=f"unknown option '{wrong}': did you mean"):
+            notifier.Notifier(bus, driver="messagingv2")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ class Channel(abc.ABC):
     def send(self, notifications: Sequence[Notification], how: Sending) -> None:
         """Deal with the notifications without blocking on I/O.
 
-        Raises ``EncodeError`` or ``DeliveryFailed`` for one that can never be sent; those
-        before it are sent, those behind it are not.
+        Raises ``EncodeError`` for one that has no form, before any of them is sent, and
+        ``DeliveryFailed`` for one that is not taken; those before it are sent, those behind
+        it are not.
         """

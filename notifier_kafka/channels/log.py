@@ -28,11 +28,14 @@ class LogChannel(channel.Channel):
     """
 
     def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:  # noqa: ARG002
+        made: list[tuple[logging.Logger, int, str]] = []
         for sent in notifications:
             logger = logging.getLogger(_logger_name(sent.event_type))
             level = _LEVELS.get(sent.priority.upper(), logging.INFO)
             if logger.isEnabledFor(level):
-                logger.log(level, _line(sent))
+                made.append((logger, level, _line(sent)))
+        for logger, level, line in made:
+            logger.log(level, line)
 
 
 def _logger_name(event_type: str | None) -> str:

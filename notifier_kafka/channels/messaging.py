@@ -26,15 +26,18 @@ class MessagingChannel(Channel):
         retry, find_key, waiter, transaction = how
         encode, form, publish = codec.encode, self._form, self.transport.publish
         spelled = self._bus_topics
+        records: list[Record] = []
+        # All of them before the first is handed over: one that has no form stops them all.
         for notification in notifications:
             key = find_key(notification)
             value, headers = encode(notification, form, key)
             for topic in spelled.get(notification.priority) or self._spell(notification.priority):
-                record: Record = make_record((topic, value, key, headers))
-                if transaction is None:
-                    publish(record, retry, waiter)
-                else:
-                    transaction.offer(record)
+                records.append(make_record((topic, value, key, headers)))  # noqa: PERF401 - a generator for one costs more
+        for record in records:
+            if transaction is None:
+                publish(record, retry, waiter)
+            else:
+                transaction.offer(record)
 
     def _spell(self, priority: str) -> tuple[str, ...]:
         host = self.transport.driver.virtual_host

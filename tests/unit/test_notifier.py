@@ -149,6 +149,32 @@ def test_what_has_no_form_is_refused_in_the_callers_stack_and_nothing_is_written
     assert notifier_transport.driver.spans(["notifications.info"]) == []
 
 
+@pytest.mark.parametrize("driver", ["messagingv2", "cloudevents", "log"])
+def test_one_of_many_that_has_no_form_keeps_all_of_them_back(
+    notifier_transport: transport.NotificationTransport, caplog: pytest.LogCaptureFixture, driver: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    sender = notifier.Notifier(notifier_transport, "host1", driver=driver, topics=["one", "two"])
+    with pytest.raises(EncodeError, match="payload"):
+        sender.send_many({}, "info", [("e", 1), ("e", 2), ("e", object()), ("e", 4)])
+    assert notifier_transport.stats().accepted == 0
+    assert caplog.records == []
+    sender.send_many({}, "info", [("e", 1), ("e", 2)])
+    assert notifier_transport.stats().accepted + 2 * len(caplog.records) == 4
+
+
+def test_one_of_many_that_has_no_form_keeps_all_of_them_out_of_a_transaction(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    sender = notifier.Notifier(notifier_transport)
+    with sender.transaction() as receipts:
+        with pytest.raises(EncodeError):
+            sender.send_many({}, "info", [("e", "before"), ("e", object())])
+        sender.info({}, "e", "after")
+    assert len(receipts) == 1
+    assert [one.payload for one in published(notifier_transport)] == ["after"]
+
+
 def test_a_refusal_of_one_channel_does_not_keep_it_from_the_others(notifier_conf: cfg.ConfigOpts) -> None:
     notifier_conf.set_override("driver", ["messagingv2", "test"], group="notifications")
     bus = transport.get_notification_transport(notifier_conf)

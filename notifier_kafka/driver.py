@@ -21,7 +21,7 @@ The clauses, each a test of that number in ``notifier_kafka.testing.conformance`
 9. ``poll`` returns within its timeout; constructors and imports do no I/O;
    ``read`` ends when past ``stop``, even over gaps.
 10. The records of a transaction become visible together, in the order offered within
-    (topic, key), or not at all.
+    (topic, key), or not at all. A driver need not have transactions.
 
 Intentionally not here: acknowledging or refusing one message, batching, filters,
 priorities, JSON, threads of the listener, feature flags.
@@ -253,7 +253,7 @@ class Driver(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher: ...
+    def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher: ...
 
     def load(self) -> None:  # noqa: B027 - most drivers have nothing to do
         """Read the options and load the code that publishing needs. No I/O on the log.
@@ -264,7 +264,7 @@ class Driver(abc.ABC):
         """
 
     def transaction(self) -> Transaction:
-        """A new transaction. Several may be open at once."""
+        """A new transaction. Several may be open at once. A driver without any leaves this as it is."""
         raise DeliveryFailed(f"{self.url.transport}:// has no transactions")
 
     @abc.abstractmethod

@@ -85,7 +85,7 @@ class KafkaDriver(Driver):
         with contextlib.suppress(MessagingException):
             self._library  # noqa: B018 - to have it loaded
 
-    def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher:
+    def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher:
         given = properties.publishing(self._settings, limits.retry)
 
         def make(report: OnFailure, restore: client.Restore) -> Publisher:

@@ -47,7 +47,7 @@ class SqliteDriver(Driver):
     def load(self) -> None:
         self._settings  # noqa: B018 - to have them read
 
-    def publisher(self, on_failure: OnFailure, limits: Limits) -> Outbox:
+    def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Outbox:
         appender = self._appender()
         outbox = Outbox(
             # Closing must not wait for a turn that may be long in coming.

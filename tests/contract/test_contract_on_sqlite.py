@@ -1,6 +1,8 @@
 """The contract, on SQLite."""
 
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -24,3 +26,18 @@ class TestSqlite(conformance.DriverSuite):
         path = tmp_path / "service.conf"
         path.write_text("[drivers_sqlite]\nsession_timeout = 1\n")
         return [str(path)]
+
+
+@pytest.mark.parametrize("transactions", [True, False])
+def test_clause_10_is_for_drivers_that_have_transactions(tmp_path: pathlib.Path, transactions: bool) -> None:
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(
+        "from notifier_kafka.testing import conformance\n"
+        "class TestIt(conformance.DriverSuite):\n"
+        f"    transactions = {transactions}\n"
+    )
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", str(suite)]
+    listed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = {line.rpartition("::")[2].partition("[")[0] for line in listed.splitlines() if "::" in line}
+    wanted = {name for name in dir(conformance.DriverSuite) if name.startswith("test_")}
+    assert found == {name for name in wanted if transactions or not name.startswith("test_clause_10_")}

@@ -21,6 +21,9 @@ class Base:
     margin: ClassVar[float] = 5.0
     """Seconds that a call may be late on a busy machine."""
 
+    transactions: ClassVar[bool] = True
+    """Whether the driver has transactions; without them the tests of clause 10 are not there."""
+
     @pytest.fixture
     def url(self) -> str:
         """The URL of a log that the test may write to."""

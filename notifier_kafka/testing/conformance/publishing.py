@@ -145,7 +145,7 @@ class Publishing(Base):
         assert len(set(values(rig.contents(topic)))) == 100
 
     def test_flush_of_nothing_returns_at_once(self, rig: Rig) -> None:
-        assert rig.home.publisher(Settled().of, Limits()).flush(self.patience) == 0
+        assert rig.home.publisher(Settled().of).flush(self.patience) == 0
 
     def test_publisher_close_may_come_twice(self, rig: Rig) -> None:
         publisher = rig.home.publisher(Settled().of, Limits())

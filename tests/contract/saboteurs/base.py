@@ -48,7 +48,7 @@ class Saboteur(Driver):
         super().__init__(url)
         self.inner = HONEST(url)
 
-    def publisher(self, on_failure: OnFailure, limits: Limits) -> Publisher:
+    def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher:
         return self.publisher_class(self.inner.publisher(on_failure, limits), self)
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:

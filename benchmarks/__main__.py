@@ -41,6 +41,8 @@ SECTIONS: dict[str, Callable[[Scene], list[Row]]] = {
     "spark": spark_rows.spark,
 }
 
+WITH_PEERS = {"kafka-publish", "kafka-listen"}
+
 
 def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -73,10 +75,11 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
     size = size._replace(growth_rounds=arguments.rounds or size.growth_rounds)
     wanted = SECTIONS if "all" in (arguments.names or ["all"]) else dict.fromkeys(arguments.names)
     origin, found = _origin(size), []
-    if not arguments.no_peers:
+    beside_peers = not arguments.no_peers and not WITH_PEERS.isdisjoint(wanted)
+    if beside_peers:
         # First, so that nobody's time is spoiled by it.
         origin["peers"] = {peer: peers.versions(peer) for peer in peers.REQUIREMENTS}
-    with Scene(size, peers=not arguments.no_peers, leashed=arguments.tiny) as scene:
+    with Scene(size, peers=beside_peers, leashed=arguments.tiny) as scene:
         for name in wanted:
             measure.say(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
             found += SECTIONS[name](scene)

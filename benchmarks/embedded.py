@@ -20,6 +20,8 @@ from benchmarks.scene import Scene, connect
 from notifier_kafka import listener, notifier, target
 
 NEAR = Target("≥", 0.8)
+ONE_BY_ONE, SEND_MANY, BATCHES = Target("≥", 30_000), Target("≥", 100_000), Target("≥", 60_000)
+"""What an idle machine with two processors has to do."""
 INSERT, SELECT = "bare encode and insert", "bare select and decode"
 
 
@@ -32,7 +34,11 @@ def publish(scene: Scene) -> list[Row]:
         _bare_publishing(directory),
     ]
     rates = measure.compare(contestants, scene.size.each, scene.size.rounds)
-    ours = [rows.beside(group, rates, each, INSERT, NEAR) for each in ("one by one", "send_many")]
+    ours = [
+        row
+        for each, rate in (("one by one", ONE_BY_ONE), ("send_many", SEND_MANY))
+        for row in (rows.beside(group, rates, each, INSERT, NEAR), rows.alone(group, rates, each, rate))
+    ]
     return [*ours, rows.alone(group, rates, INSERT)]
 
 
@@ -51,8 +57,11 @@ def listen(scene: Scene) -> list[Row]:
         measure.Contestant(SELECT, lambda n: _bare_listen(bare_log, n)),
     ]
     rates = measure.compare(contestants, count, scene.size.rounds)
-    ours = [rows.beside(group, rates, each, SELECT, NEAR) for each in ("batch endpoint", "one by one")]
-    return [*ours, rows.alone(group, rates, SELECT)]
+    batches, singly = (
+        rows.beside(group, rates, each, SELECT, NEAR) for each in ("batch endpoint", "one by one")
+    )
+    fast = rows.alone(group, rates, "batch endpoint", BATCHES)
+    return [batches, fast, singly, rows.alone(group, rates, SELECT)]
 
 
 @contextmanager

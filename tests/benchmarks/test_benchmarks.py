@@ -43,6 +43,22 @@ def test_every_row_has_a_figure(tmp_path: pathlib.Path, capsys: pytest.CaptureFi
     assert found["machine"] in table
 
 
+def test_sqlite_needs_nothing_of_a_package_index_and_has_rates_to_reach(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    output = tmp_path / "found.json"
+    benchmarks.main(["publish", "listen", "--tiny", "--output", str(output)])
+
+    found = json.loads(output.read_text("utf-8"))
+    assert "peers" not in found
+    assert not (tmp_path / "cache" / "notifier-kafka").exists()
+    rates = {(row["group"], row["name"]): row["target"] for row in found["rows"] if not row["beside"]}
+    assert rates["publish over SQLite", "one by one"] == {"sign": "≥", "bound": 30_000}
+    assert rates["publish over SQLite", "send_many"] == {"sign": "≥", "bound": 100_000}
+    assert rates["listen over SQLite", "batch endpoint"] == {"sign": "≥", "bound": 60_000}
+
+
 def test_a_caller_and_a_publisher_answer_with_what_they_saw(tmp_path: pathlib.Path) -> None:
     with peers.Child("caller", "sqlite://", str(tmp_path / "spool"), "noop") as caller:
         seen = caller.ask("work", 20)

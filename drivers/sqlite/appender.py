@@ -1,7 +1,6 @@
 """Writing records: which partition, which offset, one transaction for a batch."""
 
 import json
-import logging
 import sqlite3
 import time
 import zlib
@@ -9,15 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from notifier_kafka.driver import Receipt, Record, make_receipt
-from notifier_kafka.errors import MessagingException
 
 from . import blocks, catalog
 from .catalog import Head
 from .logfile import LogFile
 from .packing import pack_headers
 from .retention import Retention
-
-LOG = logging.getLogger(__name__)
 
 _ADVANCE = """
 UPDATE partitions SET next = new.next, stamp = new.stamp
@@ -78,7 +74,8 @@ class Appender:
             batch = self._place(records, self._heads(connection, {record.topic for record in records}))
             blocks.insert(connection, batch.blocks)
             connection.execute(_ADVANCE, (json.dumps(batch.moves),))
-        self._tidy(batch.size)
+        # The batch is durable whatever comes now: an error of this must not have it written again.
+        self._retention.tidy(batch.size)
         return batch.receipts
 
     def _heads(self, connection: sqlite3.Connection, topics: set[str]) -> dict[str, list[Head]]:
@@ -115,12 +112,3 @@ class Appender:
                 lane.close_block()
         made = [block for lane in used for block in lane.blocks]
         return _Batch(made, list(map(make_receipt, receipts)), size, [lane.move() for lane in used])
-
-    def _tidy(self, size: int) -> None:
-        # The batch is durable whatever comes now: an error of the housekeeping must not
-        # have it written again.
-        try:
-            self._log.checkpoint(size)
-            self._retention.step(size)
-        except MessagingException as error:
-            LOG.warning("Housekeeping is put off: %s", error)

@@ -69,7 +69,7 @@ class SqliteDriver(Driver):
             catalog.check_name(name)
         settings = self._settings
         terms = Terms(group, names, start, settings.session_timeout)
-        subscription = LogSubscription(self._log, terms, settings.busy_timeout)
+        subscription = LogSubscription(self._log, terms, settings.busy_timeout, self._retention())
         self._subscriptions.add(subscription)
         return subscription
 
@@ -113,7 +113,10 @@ class SqliteDriver(Driver):
         self._log.close()
 
     def _appender(self) -> Appender:
-        return Appender(self._log, self._partitions, Retention(self._log, self._bounds))
+        return Appender(self._log, self._partitions, self._retention())
+
+    def _retention(self) -> Retention:
+        return Retention(self._log, self._bounds)
 
     @functools.cached_property
     def _settings(self) -> SimpleNamespace:

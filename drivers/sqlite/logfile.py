@@ -126,15 +126,18 @@ class LogFile:
             "put it back, or go on with a new one that the next call makes"
         )
 
-    def checkpoint(self, written: int) -> None:
-        """Move the WAL into the database when, after ``written`` more bytes, it is too long."""
-        self._unchecked += written
+    def checkpoint(self, written: int | None = None, give_up: Callable[[], bool] | None = None) -> None:
+        """Move the WAL into the database when, after ``written`` more bytes, it is too long.
+
+        None is for who does not count them.
+        """
+        self._unchecked += _LOOK_AFTER if written is None else written
         if self._unchecked < _LOOK_AFTER:
             return
         self._unchecked = 0
         with self.reading() as connection:
             if os.stat(f"{self.path}-wal").st_size > WAL_BOUND:
-                with self._turn():
+                with self._turn(give_up=give_up):
                     connections.truncate_wal(connection)
 
     def close(self, wait: float | None = None) -> None:

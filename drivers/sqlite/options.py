@@ -30,7 +30,8 @@ OPTS = [
         "retention_seconds",
         default=0.0,
         min=0,
-        help="Age in seconds at which records are deleted, read or not; 0 keeps them.",
+        help="Age in seconds at which records are deleted, read or not; 0 keeps them. It is done while "
+        "somebody publishes or listens.",
     ),
     cfg.IntOpt(
         "retention_bytes",

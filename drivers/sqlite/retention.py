@@ -1,5 +1,6 @@
 """Deleting what is too old or too much, a bounded step at a time."""
 
+import logging
 import math
 import sqlite3
 import time
@@ -7,10 +8,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from notifier_kafka.driver import Partition
+from notifier_kafka.errors import MessagingException
 
 from . import blocks, catalog
 from .catalog import Head
 from .logfile import LogFile
+
+LOG = logging.getLogger(__name__)
 
 STEP_RECORDS = 8_192
 """At most so many in one transaction. More than a batch, or publishers would outrun it."""
@@ -37,7 +41,7 @@ class Bounds(NamedTuple):
 
 
 class Retention:
-    """Runs now and then, beside publishing."""
+    """Runs now and then, beside publishing and beside the leases of listeners."""
 
     def __init__(self, log: LogFile, bounds: Callable[[], Bounds]) -> None:
         self._log = log
@@ -45,7 +49,19 @@ class Retention:
         self._due = 0.0
         self._written = 0
 
-    def step(self, written: int = 0) -> int:
+    def tidy(self, written: int | None = None, give_up: Callable[[], bool] | None = None) -> None:
+        """Keep the WAL short, and delete what is due; an error is told and no more.
+
+        ``written`` are the bytes since the last time, where they are known.
+        """
+        try:
+            self._log.checkpoint(written, give_up)
+            self.step(written or 0, give_up)
+        except MessagingException as error:
+            if give_up is None or not give_up():
+                LOG.warning("Housekeeping is put off: %s", error)
+
+    def step(self, written: int = 0, give_up: Callable[[], bool] | None = None) -> int:
         """Delete some records if, after ``written`` more bytes, it is time to; return how many."""
         bounds = self._bounds()
         self._written += written
@@ -53,7 +69,7 @@ class Retention:
         if not any(bounds) or (time.monotonic() < self._due and not much):
             return 0
         self._written = 0
-        with self._log.writing() as connection:
+        with self._log.writing(give_up=give_up) as connection:
             deleted = _trim_old(connection, bounds.seconds) if bounds.seconds else 0
             if bounds.bytes:
                 deleted += _trim_much(connection, bounds.bytes)

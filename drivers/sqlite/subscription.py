@@ -14,6 +14,7 @@ from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 from . import blocks
 from .logfile import LogFile, TurnMissed
 from .membership import Claim, Membership, Terms
+from .retention import Retention
 
 LOG = logging.getLogger(__name__)
 
@@ -34,10 +35,11 @@ class LogSubscription:
     _locked_since: float
     _stop_renewing: threading.Event
 
-    def __init__(self, log: LogFile, terms: Terms, patience: float) -> None:
+    def __init__(self, log: LogFile, terms: Terms, patience: float, retention: Retention) -> None:
         self._log = log
         self._terms = terms
         self._patience = patience
+        self._retention = retention
         self.start_afresh()
         self._closed = False
         _FORKED.add(self)
@@ -101,13 +103,18 @@ class LogSubscription:
                 self._membership.leave(connection)
 
     def renew(self) -> None:
-        """Prolong the lease, from the thread that does so."""
+        """Prolong the lease and keep house, from the thread that does so.
+
+        There may be nobody else who keeps it: the publishers may all have ended.
+        """
         try:
             with self._log.writing(give_up=self._stop_renewing.is_set) as connection:
                 self._membership.renew(connection)
         except MessagingException as error:
             if not self._closed:
                 LOG.warning("The lease of a member of group %s is not renewed: %s", self._terms.group, error)
+            return
+        self._retention.tidy(give_up=self._stop_renewing.is_set)
 
     def start_afresh(self) -> None:
         """Become a new member; in a child process the parent goes on as the old one."""

@@ -4,10 +4,10 @@ import pathlib
 import time
 
 import pytest
-from sqlite_rig import LONG, ends, numbers, open_driver, publish, read_all, unexpected
+from sqlite_rig import LONG, await_true, ends, numbers, open_driver, publish, read_all, unexpected
 
 from notifier_kafka.driver import Limits, Partition, Record
-from notifier_kafka_drivers.sqlite import retention
+from notifier_kafka_drivers.sqlite import logfile, retention
 from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
 
 
@@ -68,6 +68,36 @@ def test_by_size_the_file_stays_bounded(path: pathlib.Path) -> None:
         with driver._log.reading() as connection:
             used = retention._bytes_used(connection)
         assert used < 3 * bound
+
+
+def test_a_listener_alone_deletes_what_is_too_old(path: pathlib.Path) -> None:
+    with open_driver(path) as driver:
+        publish(driver, "t", range(10))
+        with driver._log.writing() as connection:
+            connection.execute("UPDATE blocks SET stamp = 0")
+    with open_driver(path, "session_timeout=0.3&retention_seconds=3600") as driver:
+        subscription = driver.subscribe(["t"], "g", "latest")
+        assert subscription.poll(1, 0) == ()
+        await_true(lambda: all(span.start == span.stop for span in driver.spans(["t"])))
+        assert sum(span.stop for span in driver.spans(["t"])) == 10
+
+
+def test_a_listener_alone_keeps_the_wal_short(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logfile, "WAL_BOUND", 200_000)
+    with open_driver(path) as driver:
+        publish(driver, "t", range(100))
+    wal, sizes = path.with_name("log.db-wal"), [0]
+    with open_driver(path, "session_timeout=0.3") as driver:
+        subscription = driver.subscribe(["t"], "g", "earliest")
+        assert subscription.poll(1, LONG)
+
+        def shrank() -> bool:
+            driver.admin().reset_group("other", {Partition("t", 0): len(sizes)})
+            sizes.append(wal.stat().st_size)
+            return sizes[-1] < max(sizes)
+
+        await_true(shrank)
+    assert max(sizes) > 200_000
 
 
 def test_a_position_behind_goes_on_from_the_first_and_says_so_once(

@@ -46,8 +46,8 @@ def describe_failure(entry: metadata.EntryPoint, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         # An entry point may name the extra that brings what it needs: "name = module:object [extra]".
         what = f"{owner}[{','.join(entry.extras)}]" if entry.extras else error.name.partition(".")[0]
-        text += f"; install it with: pip install '{what}'"
-    return text
+        return f"{text}; install it with: pip install '{what}'"
+    return f"{text}; reinstall or upgrade {owner}"
 
 
 def _owner(entry: metadata.EntryPoint) -> str:

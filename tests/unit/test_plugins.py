@@ -29,6 +29,17 @@ def test_a_failure_names_the_distribution_although_stevedore_forgets_it() -> Non
     assert text.endswith("install it with: pip install 'notifier-kafka[confluent]'")
 
 
+def test_a_failure_that_no_module_explains_names_who_brought_the_plugin() -> None:
+    entry = metadata.EntryPoint(
+        "kafka", "notifier_kafka_drivers.kafka.driver:NoDriver", "notifier_kafka.drivers"
+    )
+    with pytest.raises(AttributeError) as caught:
+        entry.load()
+    assert plugins.describe_failure(entry, caught.value) == (
+        f"{entry.value} of notifier-kafka does not load: {caught.value}; reinstall or upgrade notifier-kafka"
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "error", "advice"),
     [
@@ -41,8 +52,10 @@ def test_a_failure_names_the_distribution_although_stevedore_forgets_it() -> Non
         (
             "package:Thing",
             AttributeError("no Thing"),
-            "package:Thing of its distribution does not load: no Thing",
+            "Thing of its distribution does not load: no Thing; reinstall or upgrade its distribution",
         ),
+        # A module that is there and lacks a name: another version of what brings it.
+        ("package:Thing", ImportError("cannot import name 'y'", name="x"), "; reinstall or upgrade its dist"),
     ],
 )
 def test_a_failure_says_what_to_install(value: str, error: Exception, advice: str) -> None:

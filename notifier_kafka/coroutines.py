@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -20,9 +19,7 @@ class EventLoop:
         self._end: asyncio.Event
 
     def plain(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does what ``method`` does and returns when it is done."""
-        if not inspect.iscoroutinefunction(method):
-            return method
+        """Return a function that does what the coroutine function ``method`` does, and waits for it."""
         return functools.partial(self._call, method)
 
     def close(self) -> None:

@@ -1,13 +1,16 @@
 """Endpoints and their filters: from notifications to one verdict each."""
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from notifier_kafka.coroutines import EventLoop
 from notifier_kafka.filters import NotificationFilter
 from notifier_kafka.notification import PRIORITIES, Notification, NotificationResult
 from notifier_kafka.serializer import NoOpSerializer, Serializer
+
+if TYPE_CHECKING:
+    from notifier_kafka.coroutines import EventLoop
 
 LOG = logging.getLogger(__name__)
 
@@ -36,13 +39,13 @@ class Dispatcher:
 
     def __init__(self, endpoints: Sequence[object], serializer: Serializer | None) -> None:
         self._serializer = serializer or NoOpSerializer()
-        self._loop = EventLoop()
+        self._loop: EventLoop | None = None
         self._callbacks: dict[str, list[tuple[NotificationFilter | None, Callable[..., Any]]]] = {}
         for endpoint in endpoints:
             screen = getattr(endpoint, "filter_rule", None)
             for priority in PRIORITIES:
                 if (method := getattr(endpoint, priority, None)) is not None:
-                    self._callbacks.setdefault(priority, []).append((screen, self._loop.plain(method)))
+                    self._callbacks.setdefault(priority, []).append((screen, self._plain(method)))
 
     @property
     def supported_priorities(self) -> list[str]:
@@ -55,7 +58,8 @@ class Dispatcher:
 
     def close(self) -> None:
         """End what runs for endpoints; it begins anew when it is needed again."""
-        self._loop.close()
+        if self._loop is not None:
+            self._loop.close()
 
     def handle(self, notification: Notification) -> Verdict:
         """Give one notification to the endpoints."""
@@ -74,6 +78,16 @@ class Dispatcher:
         except _RAISED as error:  # user code; its notification comes back
             return _failed(error)
         return HANDLED
+
+    def _plain(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that has done what ``method`` does when it returns."""
+        if not inspect.iscoroutinefunction(method):
+            return method
+        # Here, because asyncio is a tenth of the time that importing this package takes.
+        from notifier_kafka import coroutines
+
+        self._loop = self._loop or coroutines.EventLoop()
+        return self._loop.plain(method)
 
     def _open(self, notification: Notification) -> Message:
         """Undo what the sender's serializer did."""

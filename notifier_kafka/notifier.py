@@ -15,7 +15,10 @@ from notifier_kafka.notification import PRIORITIES, Notification, make_notificat
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.serializer import NoOpSerializer, Serializer
 from notifier_kafka.stats import Stats
-from notifier_kafka.transport import NotificationTransport
+from notifier_kafka.transport import (
+    NotificationTransport,
+    get_notification_transport,  # noqa: F401 - where oslo.messaging has it
+)
 
 LOG = logging.getLogger(__name__)
 

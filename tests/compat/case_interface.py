@@ -30,6 +30,16 @@ METHODS = {
     "JsonPayloadSerializer": ["serialize_entity"],
 }
 
+PLACES = {
+    "dispatcher": ["NotificationResult"],
+    "filter": ["NotificationFilter"],
+    "listener": ["get_batch_notification_listener", "get_notification_listener"],
+    "log_handler": ["LoggingErrorNotificationHandler", "PublishErrorsHandler"],
+    "logger": ["LoggingNotificationHandler"],
+    "middleware": ["RequestNotifier"],
+    "notifier": ["Notifier", "get_notification_transport"],
+}
+
 
 def run() -> Any:
     om = kit.oslo_messaging
@@ -61,6 +71,11 @@ def run() -> Any:
             name for name in dir(om) if name[0] != "_" and not inspect.ismodule(getattr(om, name))
         ),
         "expected": sorted([*NAMES, *ERRORS]),
+        "places": [
+            f"{place}.{name} is there: {getattr(getattr(om.notify, place, None), name, None) is not None}"
+            for place, names in PLACES.items()
+            for name in names
+        ],
         "signatures": signatures,
         "is_a": [f"{a} is a {b}" for a in ERRORS for b in bases if issubclass(things[a], bases[b])],
         "attributes": {

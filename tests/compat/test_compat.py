@@ -110,8 +110,9 @@ def test_the_notification_half_is_complete(compare: Compare) -> None:
     assert theirs["missing"] == ours["missing"] == []
     assert set(theirs["public"]) - NOT_OURS == set(theirs["expected"])
     assert set(theirs["public"]) - NOT_OURS <= set(ours["public"])
-    for same in ("attributes", "results", "alias", "abstract"):
+    for same in ("attributes", "results", "alias", "abstract", "places"):
         assert ours[same] == theirs[same], same
+    assert all(place.endswith("is there: True") for place in theirs["places"])
     assert ours["context_manager"] == [True, True]  # an addition
 
 

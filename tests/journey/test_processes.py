@@ -49,10 +49,13 @@ def test_a_killed_publisher_and_a_killed_listener_lose_nothing(tmp_path: Path) -
         publishers[0].send_signal(signal.SIGKILL)
         _wait_for(lambda: len(_lines(handled[0])) > COUNT // 10, "the first listener's start")
         listeners[0].send_signal(signal.SIGKILL)
+        listeners[0].wait(PATIENCE)
+        handled_by_then = set(_lines(*handled))
         assert [process.wait(PATIENCE) for process in publishers] == [-signal.SIGKILL, 0, 0, 0]
         assert len(_lines(acknowledged[0])) < COUNT, "the publisher was killed too late to prove anything"
 
         promised = set(_lines(*acknowledged))
+        assert not promised <= handled_by_then, "the listener was killed too late to prove anything"
         _wait_for(lambda: promised <= set(_lines(*handled)), "every acknowledged notification")
         for process in listeners[1:]:
             process.send_signal(signal.SIGTERM)

@@ -65,6 +65,20 @@ def test_files_are_the_owners_alone(tmp_path: pathlib.Path) -> None:
         os.umask(previous)
 
 
+@pytest.mark.parametrize(("query", "level"), [("", 2), ("synchronous=full", 2), ("synchronous=normal", 1)])
+def test_every_connection_is_fully_synchronous_unless_told_otherwise(
+    tmp_path: pathlib.Path, query: str, level: int
+) -> None:
+    with open_driver(tmp_path / "log.db", query) as driver:
+        publish(driver, "t", [1])
+        # The first was the publisher's; the second is made because the first is lent.
+        with driver._log.reading() as first, driver._log.writing() as second:
+            assert first is not second
+            found = [one.execute("PRAGMA synchronous").fetchone()[0] for one in (first, second)]
+            modes = [one.execute("PRAGMA journal_mode").fetchone()[0] for one in (first, second)]
+    assert (found, modes) == ([level] * 2, ["wal"] * 2)
+
+
 def test_a_directory_that_is_there_keeps_its_mode(tmp_path: pathlib.Path) -> None:
     tmp_path.chmod(0o755)
     with open_driver(tmp_path / "log.db") as driver:

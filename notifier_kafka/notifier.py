@@ -163,7 +163,8 @@ class Notifier:
         When the block ends it is made visible together and the list that the block was
         given has the receipts; ``MessageDeliveryFailure`` says that it could not be, and
         none of it is. When the block raises, nothing is published. Listeners that read
-        committed records only, as by default, see no part of it before.
+        committed records only, as by default, see no part of it before. A call of a notifier
+        prepared with ``wait`` returns at once in here, and nothing: the receipts are the block's.
         """
         thread = threading.get_ident()
         if thread in self._transactions:

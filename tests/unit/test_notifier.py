@@ -305,6 +305,16 @@ def test_a_transaction_publishes_all_at_its_end(notifier_transport: transport.No
     assert [receipt.partition.topic for receipt in receipts] == ["one.info", "two.info"] * 3
 
 
+def test_in_a_transaction_the_block_has_the_receipts_and_not_the_call_that_waits(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    sender = notifier.Notifier(notifier_transport)
+    with sender.transaction() as receipts:
+        assert sender.prepare(wait=True).info({}, "e", 1) == []
+        assert (published(notifier_transport), receipts) == ([], [])
+    assert len(published(notifier_transport)) == len(receipts) == 1
+
+
 def test_a_transaction_that_raises_publishes_nothing(
     notifier_transport: transport.NotificationTransport,
 ) -> None:

@@ -174,7 +174,10 @@ def test_a_static_member_is_the_same_after_a_restart(connect: Connect, topic: st
     publish(driver, *numbered(topic, 10))
     first = driver.subscribe([topic], topic, "earliest")
     gather(first, 10)
+    before = dict(driver.admin().describe_group(topic).members)
     first.close()
+    assert driver.admin().describe_group(topic).members == before
+    assert list(before.values()) == [{Partition(topic, 0)}]
     second = connect(group_instance_id=name).subscribe([topic], topic, "earliest")
     assert len(gather(second, 10, seconds=20.0)) == 10
 

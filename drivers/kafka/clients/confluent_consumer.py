@@ -29,6 +29,7 @@ class Consumer:
         self.owned: set[Partition] = set()
         self._place = place
         self._incremental = config.get("group.protocol") == "consumer"
+        self._static = bool(config.get("group.instance.id"))
         self._link = Link(config)
         self._config = config
         self._came = time.monotonic()
@@ -87,6 +88,7 @@ class Consumer:
 
         Closed before its first join is answered, librdkafka leaves a member behind for which the
         group waits; closed before a rebalance is served, it may wait for ever (its issue 4884).
+        A static member does not leave, so that it has its partitions again after a restart.
         """
         self.owned.clear()
         self._place = None
@@ -95,8 +97,9 @@ class Consumer:
         deadline = time.monotonic() + LEAVING
         while not consumer.memberid() and not self._link.down and time.monotonic() < deadline:
             time.sleep(LOOK)
-        consumer.unsubscribe()
-        gone = False
+        gone = self._static
+        if not gone:
+            consumer.unsubscribe()
         while not gone and time.monotonic() < deadline:
             with contextlib.suppress(MessagingException):
                 attempt("leave", lambda: consumer.poll(LOOK))

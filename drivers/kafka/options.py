@@ -42,7 +42,7 @@ PUBLISH_OPTS = [
     cfg.BoolOpt(
         "idempotence",
         default=True,
-        help="Let the broker drop what a retry sends twice. Needs acks = all.",
+        help="Let the broker drop what a retry sends twice. Needs acks = all and retries.",
     ),
     cfg.StrOpt(
         "partitioner",
@@ -83,7 +83,8 @@ PUBLISH_OPTS = [
     cfg.IntOpt(
         "retries",
         min=0,
-        help="How often the client sends a batch again. Not set: as long as delivery_timeout allows.",
+        help="How often the client sends a batch again. 0 also switches idempotence off, as there is "
+        "nothing to recognise. Not set: as long as delivery_timeout allows.",
     ),
     cfg.FloatOpt(
         "delivery_timeout",

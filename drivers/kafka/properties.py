@@ -66,7 +66,8 @@ def common(url: TransportURL, settings: SimpleNamespace) -> Properties:
 
 def publishing(settings: SimpleNamespace, retry: int) -> Properties:
     """Make a publisher's properties. ``retry`` is that of ``Limits``, -1 for ever."""
-    idempotent = settings.idempotence and settings.acks == "all" and retry != 0
+    retries = [number for number in (settings.retries, retry) if number is not None and number >= 0]
+    idempotent = settings.idempotence and settings.acks == "all" and 0 not in retries
     made = {
         "acks": settings.acks,
         # Without retries there is nothing to recognise, and the clients refuse the combination.
@@ -79,7 +80,6 @@ def publishing(settings: SimpleNamespace, retry: int) -> Properties:
         "delivery.timeout.ms": _ms(settings.delivery_timeout),
         "max.request.size": str(settings.max_request_size + BATCH_OVERHEAD),
     }
-    retries = [number for number in (settings.retries, retry) if number is not None and number >= 0]
     if retries:
         made["retries"] = str(min(retries))
     return made | dict(settings.client_properties)

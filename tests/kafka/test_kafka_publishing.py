@@ -116,6 +116,12 @@ def test_acks(connect: Connect, topic: str, acks: str) -> None:
     until(lambda: contents(driver, topic) == [b"%d" % n for n in range(20)], "all records")
 
 
+def test_without_retries(connect: Connect, topic: str) -> None:
+    driver = connect(retries=0)
+    publish(driver, *(Record(topic, b"%d" % n, b"k") for n in range(50)))
+    assert contents(driver, topic) == [b"%d" % n for n in range(50)]
+
+
 def test_a_topic_deleted_in_use_is_made_again(connect: Connect, topic: str) -> None:
     driver = connect()
     settled: list[Any] = []

@@ -98,7 +98,15 @@ def test_the_smaller_number_of_retries_counts(retry: int, retries: int | None, e
 
 @pytest.mark.parametrize(
     ("values", "retry", "idempotent"),
-    [({}, -1, True), ({"acks": "1"}, -1, False), ({"idempotence": False}, -1, False), ({}, 0, False)],
+    [
+        ({}, -1, True),
+        ({"acks": "1"}, -1, False),
+        ({"idempotence": False}, -1, False),
+        ({}, 0, False),
+        ({"retries": 0}, -1, False),
+        ({"retries": 0}, 3, False),
+        ({"retries": 1}, 3, True),
+    ],
 )
 def test_order_is_kept_with_and_without_idempotence(
     values: dict[str, Any], retry: int, idempotent: bool

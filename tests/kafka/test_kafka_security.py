@@ -17,6 +17,7 @@ from kafka_rig import Connect, gather, publish, until
 from notifier_kafka.cli import main, topics
 from notifier_kafka.driver import Limits, Partition, Receipt, Record, Span
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.testing.clusters import ClusterMaker
 from notifier_kafka_drivers.kafka import certificates
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import CLIENT, Security
@@ -425,3 +426,25 @@ def test_no_secret_is_in_a_driver_s_text(secured: Cluster, connect_to: Connect) 
     driver = connect_to(secured.url, **options)
     shown: list[Any] = [driver, driver.url, driver.admin()]
     assert not any(options["sasl_password"] in repr(one) for one in shown)
+
+
+def test_no_secret_is_logged_at_debug(
+    make_kafka_cluster: ClusterMaker,
+    connect_to: Connect,
+    topic: str,
+    client: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = make_kafka_cluster(security=Security(sasl="plain"))
+    options = cluster.options()
+    secret = options["sasl_password"]
+    caplog.set_level(logging.DEBUG, "kafka")
+    caplog.set_level(logging.DEBUG, "notifier_kafka_drivers.kafka")
+    extra = {"client_properties": {"debug": "all"}} if client == "confluent-kafka" else {}
+    driver = connect_to(cluster.url, **options, **extra)
+    publish(driver, Record(topic, b"1"))
+    driver.subscribe([topic], topic, "earliest").poll(1, 0.5)
+    said = [record.getMessage() for record in caplog.records]
+    spoke = "kafka.admin.client" if client == "kafka-python" else "notifier_kafka_drivers.kafka"
+    assert any(record.name.startswith(spoke) for record in caplog.records)
+    assert [text for text in said if secret in text] == []

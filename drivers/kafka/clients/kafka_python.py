@@ -11,7 +11,8 @@ from notifier_kafka.outbox import Outbox
 from . import client
 from .kafka_python_admin import Admin
 from .kafka_python_consumer import Consumer, Reader
-from .kafka_python_link import quieten, refuse_unknown
+from .kafka_python_link import refuse_unknown
+from .kafka_python_log import quieten
 from .kafka_python_sender import Sender
 from .kafka_python_transactor import Transactor
 
@@ -25,7 +26,7 @@ class KafkaPython:
     def __init__(self, given: client.Properties) -> None:
         self._common = dict(given)
         refuse_unknown(given)
-        quieten()
+        quieten(given)
 
     def publisher(
         self, given: client.Properties, on_failure: OnFailure, limits: Limits, restore: client.Restore

@@ -1,6 +1,5 @@
 """How kafka-python is told of properties and connects."""
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -148,13 +147,6 @@ def refuse_unknown(given: Mapping[str, str]) -> None:
     kinds = (KafkaProducer, KafkaConsumer, KafkaAdminClient)
     own = {name.replace("_", ".") for kind in kinds for name in kind.DEFAULT_CONFIG}
     properties.refuse_unknown(given, own - _CLASSES | _SPELLED.keys())
-
-
-def quieten() -> None:
-    """Mute the library's logging, a line for each try to connect, unless somebody set its level."""
-    logger = logging.getLogger("kafka")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)
 
 
 def _value(name: str, value: str, default: object) -> Any:

@@ -1,5 +1,6 @@
 """From options and URL to what the client libraries are told."""
 
+import logging
 import socket
 import ssl
 from pathlib import Path
@@ -17,7 +18,7 @@ from notifier_kafka.errors import (
 )
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import naming, options, properties, reach
-from notifier_kafka_drivers.kafka.clients import loading
+from notifier_kafka_drivers.kafka.clients import kafka_python_log, loading
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 CLIENTS = ["confluent-kafka", "kafka-python"]
@@ -231,3 +232,14 @@ def test_certificates_are_verified_unless_told_otherwise() -> None:
     assert (made.verify_mode, made.check_hostname) == (ssl.CERT_REQUIRED, True)
     lax = reach.context({"ssl.endpoint.identification.algorithm": "none"})
     assert (lax.verify_mode, lax.check_hostname) == (ssl.CERT_REQUIRED, False)
+
+
+def test_a_secret_is_masked_however_it_is_spelled() -> None:
+    masked = kafka_python_log.Masked()
+    for secret in ("pass", "pass'wörd\n"):
+        masked.add(secret)
+    for shown in ("pass'wörd\n", {"login": "pass'wörd\n"}, "pass'wörd\n".encode()):
+        record = logging.LogRecord("kafka", logging.DEBUG, "", 1, "sent %s", (shown,), None)
+        assert masked.filter(record)
+        assert "***" in record.getMessage()
+        assert "rd" not in record.getMessage()

@@ -77,8 +77,8 @@ PUBLISH_OPTS = [
             ("zstd", "small and fast"),
         ],
         deprecated_opts=_oslo("compression_codec"),
-        help="How batches are compressed. kafka-python needs another library for snappy, "
-        "lz4 and zstd; confluent-kafka brings them.",
+        help="How batches are compressed. kafka-python needs the extra compression for snappy, "
+        "lz4 and zstd, to listen as well; confluent-kafka brings them.",
     ),
     cfg.IntOpt(
         "retries",

@@ -23,7 +23,7 @@ PATIENCE = 7.0
 SCARCE = 1 << 30
 EXHAUSTED = 64 << 20
 DISTRIBUTION = "notifier-kafka"
-EXTRAS = ("confluent", "fast", "jre", "postgresql", "report", "spark")
+EXTRAS = ("compression", "confluent", "fast", "jre", "postgresql", "report", "spark")
 _REQUIREMENT = re.compile(r"""([\w.-]+).*extra\s*==\s*["']([\w-]+)["']""")
 _PURPOSES = (("java for Kafka", "broker", java.KAFKA), ("java for Spark", "spark_sinks", java.SPARK))
 _JARS = (

@@ -1,12 +1,15 @@
 """What the driver adds to the clients' publishing: topics on first use, sizes, forks, outages."""
 
 import os
+import pathlib
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
 
 import pytest
-from kafka_rig import Connect, gather, publish, until
+from kafka_rig import PATIENCE, Connect, gather, publish, until
 from oslo_config import cfg
 
 from notifier_kafka.driver import Limits, Partition, Receipt, Record
@@ -14,6 +17,7 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 from notifier_kafka.notifier import Notifier
 from notifier_kafka.transport import get_notification_transport
 
+WITHOUT_CODECS = pathlib.Path(__file__).parent / "without_codecs.py"
 KILOBYTE = 1024
 MEGABYTE = 1024 * 1024
 
@@ -99,14 +103,27 @@ def test_a_closed_driver_leaves_no_thread_behind(connect: Connect, topic: str) -
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
-def test_compression(connect: Connect, topic: str, compression: str, client: str) -> None:
+def test_compression(connect: Connect, topic: str, compression: str) -> None:
     driver = connect(compression=compression)
-    if client == "kafka-python" and compression != "gzip":
-        with pytest.raises(MessagingException, match=rf"pip install 'kafka-python\[{compression}\]'"):
-            publish(driver, Record(topic, b"x" * 1000))
-        return
-    publish(driver, Record(topic, b"x" * 1000))
-    assert contents(driver, topic) == [b"x" * 1000]
+    publish(driver, *(Record(topic, b"%d" % n * 1000, b"k") for n in range(20)))
+    for reader in ("kafka-python", "confluent-kafka"):
+        assert contents(connect(client=reader), topic) == [b"%d" % n * 1000 for n in range(20)]
+
+
+@pytest.mark.parametrize("client", ["confluent-kafka"])
+@pytest.mark.parametrize("compression", ["snappy", "lz4", "zstd"])
+def test_without_its_library_a_codec_is_refused_again_and_again(
+    connect: Connect, kafka_cluster: Any, topic: str, compression: str
+) -> None:
+    publish(connect(compression=compression), *(Record(topic, b"x" * 1000, b"k") for _ in range(5)))
+    program = [sys.executable, "-W", "error", str(WITHOUT_CODECS), kafka_cluster.url, topic, compression]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    published, *polled, read = done.stdout.splitlines()
+    advice = "kafka-python needs a library more: pip install 'notifier-kafka[compression]'"
+    assert published == f"ConfigurationError: [drivers_kafka] compression = {compression}: {advice}"
+    assert [said.startswith("ConfigurationError: poll: ") for said in (*polled, read)] == [True] * 4
+    assert [said.endswith(f": {advice}") for said in (*polled, read)] == [True] * 4
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])

@@ -11,6 +11,7 @@ from notifier_kafka.outbox import Outbox
 from . import client
 from .kafka_python_admin import Admin
 from .kafka_python_consumer import Consumer, Reader
+from .kafka_python_errors import COMPRESSION
 from .kafka_python_link import refuse_unknown
 from .kafka_python_log import quieten
 from .kafka_python_sender import Sender
@@ -34,10 +35,7 @@ class KafkaPython:
         """Its ``send`` may block for metadata and its buffer has no bound: both are the outbox's."""
         kind = given.get("compression.type", "none")
         if not LIBRARIES.get(kind, lambda: True)():
-            raise ConfigurationError(
-                f"[drivers_kafka] compression = {kind}: kafka-python needs a library for it: "
-                f"pip install 'kafka-python[{kind}]'"
-            )
+            raise ConfigurationError(f"[drivers_kafka] compression = {kind}: {COMPRESSION}")
         config = {**self._common, **given}
         if limits.retry < 0:
             config["delivery.timeout.ms"] = FOREVER

@@ -44,6 +44,8 @@ LOCAL: dict[type[Exception], errors.Meaning] = {
     ValueError: ConfigurationError,
 }
 
+COMPRESSION = "kafka-python needs a library more: pip install 'notifier-kafka[compression]'"
+
 _SYSTEM_ERROR = re.compile(r"\b(\d+) E[A-Z]{4,}$")  # "111 ECONNREFUSED", which a person need not know
 
 
@@ -57,6 +59,8 @@ def translate(error: BaseException, what: str) -> MessagingException:
     if isinstance(error, kafka_errors.BrokerResponseError) and isinstance(code, int):
         # Its text repeats the whole request; the description is the sentence in it.
         return errors.broker_error(code, what, getattr(error, "description", ""))
+    if isinstance(error, kafka_errors.UnsupportedCodecError):
+        return ConfigurationError(f"{what}: {error}: {COMPRESSION}")
     meaning = next((LOCAL[kind] for kind in type(error).__mro__ if kind in LOCAL), LogUnusable)
     text = " ".join(str(error).split()) or type(error).__name__
     if system := _SYSTEM_ERROR.search(text):

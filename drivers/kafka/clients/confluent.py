@@ -7,6 +7,7 @@ import confluent_kafka
 from confluent_kafka import KafkaException
 
 from notifier_kafka.driver import Limits, OnFailure, Partition
+from notifier_kafka.errors import ConfigurationError
 
 from .. import properties
 from . import client
@@ -20,6 +21,8 @@ from .confluent_transactor import Transactor
 # A broker that hangs keeps its connections, and librdkafka would wait a minute for each of its
 # answers, a commit's included, before it looks for another one.
 PATIENT: dict[str, Any] = {"socket.timeout.ms": 15_000}
+
+NO_SUCH = "No such configuration property"
 
 FOREVER = {"delivery.timeout.ms": "0"}
 PUBLISHING: dict[str, Any] = {
@@ -83,5 +86,9 @@ def _refuse_unknown(extra: client.Properties) -> None:
     for name, value in extra.items():
         try:
             confluent_kafka.Producer({name: value, "logger": Log()})
-        except KafkaException:
-            properties.refuse_unknown([name])
+        except KafkaException as error:
+            said = " ".join(error.args[0].str().split())
+            # Its code is the same for a wrong value.
+            if said.startswith(NO_SUCH):
+                properties.refuse_unknown([name])
+            raise ConfigurationError(f"[drivers_kafka] client_properties: {said}") from None

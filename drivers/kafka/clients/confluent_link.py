@@ -131,7 +131,8 @@ def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link:
     try:
         return kind({**config, "error_cb": link.on_error, "logger": Log()})
     except KafkaException as error:
-        raise ConfigurationError(f"[drivers_kafka]: {error.args[0].str()}") from None
+        # Some of its sentences end with a line.
+        raise ConfigurationError(f"[drivers_kafka]: {' '.join(error.args[0].str().split())}") from None
 
 
 def attempt(what: str, call: Callable[[], Any]) -> Any:

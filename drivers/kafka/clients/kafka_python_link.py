@@ -146,7 +146,14 @@ def refuse_unknown(given: Mapping[str, str]) -> None:
     """Raise for a property that none of kafka-python's clients has."""
     kinds = (KafkaProducer, KafkaConsumer, KafkaAdminClient)
     own = {name.replace("_", ".") for kind in kinds for name in kind.DEFAULT_CONFIG}
-    properties.refuse_unknown(given, own - _CLASSES | _SPELLED.keys())
+    known = own - _CLASSES | _SPELLED.keys()
+    for name in given:
+        if name in properties.NAMES - known:
+            raise ConfigurationError(
+                f"[drivers_kafka] client_properties: kafka-python has no {name}: leave it out or "
+                "install notifier-kafka[confluent] and set [drivers_kafka] client = confluent-kafka"
+            )
+    properties.refuse_unknown(given, known)
 
 
 def _value(name: str, value: str, default: object) -> Any:

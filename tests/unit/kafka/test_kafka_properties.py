@@ -124,6 +124,33 @@ def test_an_unknown_client_property_is_refused_with_the_nearest(client: str) -> 
         driver.publisher(lambda *_: None, Limits())
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "partition.assignment.strategy",
+        "partitioner",
+        "group.protocol",
+        "group.remote.assignor",
+        "socket.connection.setup.timeout.ms",
+    ],
+)
+def test_a_property_that_kafka_python_lacks_is_told_as_such(name: str) -> None:
+    driver = KafkaDriver(url("kafka://h", client="kafka-python", client_properties={name: "5000"}))
+    with pytest.raises(ConfigurationError, match=f"client_properties: kafka-python has no {name}: "):
+        driver.publisher(lambda *_: None, Limits())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("socket.nagle.disable", "maybe"), ("statistics.interval.ms", "often"), ("debug", "x")],
+)
+def test_a_wrong_value_for_librdkafka_alone_is_told_as_such(name: str, value: str) -> None:
+    driver = KafkaDriver(url("kafka://h", client="confluent-kafka", client_properties={name: value}))
+    with pytest.raises(ConfigurationError, match=f'client_properties: .*value.* "{name}"') as caught:
+        driver.publisher(lambda *_: None, Limits())
+    assert "\n" not in str(caught.value)
+
+
 def test_a_property_of_librdkafka_alone_is_taken_by_it() -> None:
     driver = KafkaDriver(
         url(

@@ -5,7 +5,8 @@ Configured by one JSON text whose property names are those of Apache Kafka's Jav
     {"Type": "KafkaProducerConfig",
      "Properties": {"bootstrap.servers": "host:9092", "acks": "all", "linger.ms": 1}}
 
-``bootstrap.servers`` may also be a transport URL, such as ``sqlite:///queue.db``.
+``bootstrap.servers`` may also be a transport URL, such as ``sqlite:///queue.db``, which
+``sqlite:queue.db`` says as well.
 """
 
 import contextlib
@@ -74,7 +75,8 @@ class Producer(_Client):
         self._wait = self._choice("producer.type", "sync", {"sync": True, "async": False})
         self._patience = float(client_config.seconds(self._properties.get("delivery.timeout.ms", "120000")))
         self._failure: DeliveryFailed | None = None
-        limits = Limits(retry=self._number("retries", RETRIES, 0))
+        room = self._number("buffer.memory", Limits().bytes, 1)
+        limits = Limits(bytes=room, retry=self._number("retries", RETRIES, 0))
         self._publisher = self._driver.publisher(on_failure or self._keep, limits)
 
     def send(self, topic: str, value: bytes) -> Receipt | None:

@@ -87,13 +87,33 @@ _CONSUMER: dict[str, _Option | None] = _COMMON | {
 _PASSED_ON = {PRODUCER: _PRODUCER, CONSUMER: _CONSUMER}
 # What the client itself acts upon.
 _OWN = {
-    PRODUCER: {"bootstrap.servers", "producer.type", "retries"},
+    PRODUCER: {"bootstrap.servers", "buffer.memory", "producer.type", "retries"},
     CONSUMER: {
         "bootstrap.servers",
         "group.id",
         "auto.offset.reset",
         "enable.auto.commit",
         "max.poll.records",
+    },
+}
+_SERIALIZERS = re.compile(
+    r"(?:org\.apache\.kafka\.common\.serialization\.)?(?:ByteArray|String)(?:S|Des)erializer"
+)
+_IN_A_FILE = re.compile(r"sqlite:(?!//|\d+(?:,|$))")  # and not at a port of a host of that name
+
+
+def _no_objects(value: str) -> None:
+    if not _SERIALIZERS.fullmatch(value):
+        raise ConfigurationError(f"only bytes and strings are sent and polled, which {value} is not for")
+
+
+# What configurations of Java programs hold, and what has no effect here.
+_IDLE: dict[str, dict[str, Callable[[str], object]]] = {
+    PRODUCER: {"key.serializer": _no_objects, "value.serializer": _no_objects},
+    CONSUMER: {
+        "auto.commit.interval.ms": seconds,  # as soon as the next poll
+        "key.deserializer": _no_objects,
+        "value.deserializer": _no_objects,
     },
 }
 _LOGIN = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
@@ -124,6 +144,16 @@ def read(config: str, kind: str) -> dict[str, str]:
         properties[name] = json.dumps(value) if isinstance(value, bool) else str(value)
     properties = _spelled(properties)
     _refuse_unknown(properties, kind)
+    return _without_idle(properties, kind)
+
+
+def _without_idle(properties: dict[str, str], kind: str) -> dict[str, str]:
+    for name, check in _IDLE[kind].items():
+        try:
+            if name in properties:
+                check(properties.pop(name))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"property {name}: {error}") from None
     return properties
 
 
@@ -145,10 +175,10 @@ def _spelled(properties: dict[str, str]) -> dict[str, str]:
 
 def url(properties: Mapping[str, str], kind: str) -> str:
     """Make the transport URL that says what the properties say; they win over its own query."""
-    servers = properties.get("bootstrap.servers", "").replace(" ", "")
+    servers = properties.get("bootstrap.servers", "").strip()
     if not servers:
         raise ConfigurationError('property "bootstrap.servers" is needed')
-    text = servers if "://" in servers else f"kafka://{servers}/"
+    text = _address(servers)
     address, _, given = text.partition("?")
     query = dict(parse.parse_qsl(given, keep_blank_values=True))
     for name, value in properties.items():
@@ -167,9 +197,18 @@ def url(properties: Mapping[str, str], kind: str) -> str:
     return address + ("?" + parse.urlencode(query) if query else "")
 
 
+def _address(servers: str) -> str:
+    if _IN_A_FILE.match(servers):
+        return servers.replace("sqlite:", "sqlite:///", 1)
+    if servers.startswith("sqlite://"):
+        return servers  # where a path may have spaces
+    servers = servers.replace(" ", "")
+    return servers if "://" in servers else f"kafka://{servers}/"
+
+
 def known(kind: str) -> set[str]:
     """List the properties of a type of client."""
-    return _PASSED_ON[kind].keys() | _OWN[kind]
+    return _PASSED_ON[kind].keys() | _OWN[kind] | _IDLE[kind].keys()
 
 
 def _refuse_unknown(names: Iterable[str], kind: str) -> None:

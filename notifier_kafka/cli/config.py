@@ -17,6 +17,7 @@ from notifier_kafka.errors import ConfigurationError
 WIDTH = "79"  # that of the sample in the checkout
 # What the plain client acts upon itself, and the option that says the same to a listener.
 _COUNTERPARTS = {
+    "buffer.memory": ("notifications", "outbox_bytes"),
     "retries": ("notifications", "retry"),
     "group.id": ("listener", "group"),
     "auto.offset.reset": ("listener", "start"),

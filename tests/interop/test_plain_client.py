@@ -249,16 +249,20 @@ def test_each_property_is_known_to_the_client_library(config: Config, queue: str
     produce = {
         "acks": "-1",
         "batch.size": 16384,
+        "buffer.memory": 33554432,
         "compression.type": "gzip",
         "delivery.timeout.ms": 120000,
         "enable.idempotence": True,
+        "key.serializer": "org.apache.kafka.common.serialization.ByteArraySerializer",
         "linger.ms": 1,
         "max.in.flight.requests.per.connection": 5,
         "max.request.size": 1048576,
         "producer.type": "sync",
         "retries": 3,
+        "value.serializer": "org.apache.kafka.common.serialization.StringSerializer",
     }
     consume = {
+        "auto.commit.interval.ms": 5000,
         "auto.offset.reset": "earliest",
         "check.crcs": True,
         "enable.auto.commit": True,
@@ -270,10 +274,12 @@ def test_each_property_is_known_to_the_client_library(config: Config, queue: str
         "group.protocol": "classic",
         "heartbeat.interval.ms": 3000,
         "isolation.level": "read_committed",
+        "key.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
         "max.partition.fetch.bytes": 1048576,
         "max.poll.interval.ms": 300000,
         "max.poll.records": 10,
         "session.timeout.ms": 45000,
+        "value.deserializer": "org.apache.kafka.common.serialization.StringDeserializer",
     }
     not_without_files_or_users = {"bootstrap.servers"} | {
         name for name in client_config.known(client_config.PRODUCER) if name.startswith(("sasl.", "ssl."))

@@ -42,6 +42,10 @@ def test_a_wrong_text_is_one_clear_error(text: str, said: str) -> None:
         ("retries", -1, "property retries: '-1' is no whole number from 0 on"),
         ("ssl.truststore.type", "JKS", "property ssl.truststore.type: only PEM can be read, not JKS"),
         ("sasl.jaas.config", 'x username="me";', "property sasl.jaas.config: "),
+        ("buffer.memory", 0, "property buffer.memory: '0' is no whole number from 1 on"),
+        ("key.serializer", "com.example.AvroSerializer", "property key.serializer: only bytes and strings"),
+        ("value.serializer", "x.StringSerializer", "property value.serializer: only bytes and strings"),
+        ("value.deserializer", "StringDeserializer", "unknown property 'value.deserializer'"),
     ],
 )
 def test_a_wrong_property_is_one_clear_error(name: str, value: Any, said: str) -> None:
@@ -90,6 +94,11 @@ def test_kafka_properties_become_options_of_the_driver() -> None:
         ("[::1]:9092", {"acks": "-1"}, "kafka://[::1]:9092/?acks=all"),
         ("h:1", {"ssl.endpoint.identification.algorithm": ""}, "kafka://h:1/?ssl_check_hostname=false"),
         ("sqlite:///log.db?busy_timeout=1", {"acks": "1"}, "sqlite:///log.db?busy_timeout=1"),
+        ("sqlite:///my log.db", {}, "sqlite:///my log.db"),
+        ("sqlite:", {}, "sqlite:///"),
+        ("sqlite:2026.db?busy_timeout=1", {}, "sqlite:///2026.db?busy_timeout=1"),
+        ("sqlite:/var/lib/log.db", {}, "sqlite:////var/lib/log.db"),
+        ("sqlite:9092,b:1", {}, "kafka://sqlite:9092,b:1/"),  # a host of that name
     ],
 )
 def test_properties_and_a_url_with_options_are_merged(
@@ -97,6 +106,39 @@ def test_properties_and_a_url_with_options_are_merged(
 ) -> None:
     kind = client_config.PRODUCER
     assert client_config.url({"bootstrap.servers": servers, **properties}, kind) == url
+
+
+@pytest.mark.parametrize("spelled", ["sqlite:queue.db", "sqlite:{0}/queue.db", "sqlite:///queue.db"])
+def test_a_queue_in_a_file_is_spelled_with_and_without_slashes(
+    spelled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    servers = {"bootstrap.servers": spelled.format(tmp_path)}
+    serialization = "org.apache.kafka.common.serialization"
+    for_java = {
+        "buffer.memory": 33554432,
+        "key.serializer": "StringSerializer",
+        "value.serializer": f"{serialization}.ByteArraySerializer",
+    }
+    with client.Producer(json.dumps({"Type": "KafkaProducerConfig", "Properties": servers | for_java})) as to:
+        to.send("queue", b"1")
+    assert (tmp_path / "queue.db").is_file()
+    for_java = {
+        "auto.commit.interval.ms": 5000,
+        "key.deserializer": f"{serialization}.ByteArrayDeserializer",
+        "value.deserializer": f"{serialization}.StringDeserializer",
+    }
+    text = json.dumps({"Type": "KafkaConsumerConfig", "Properties": servers | for_java})
+    with client.Consumer(text) as consumer:
+        consumer.subscribe("queue")
+        assert consumer.poll(-1) == [b"1"]
+
+
+def test_memory_of_the_buffer_is_what_waits_at_most() -> None:
+    properties = {"bootstrap.servers": "127.0.0.1:1", "buffer.memory": 1000, "producer.type": "async"}
+    text = json.dumps({"Type": "KafkaProducerConfig", "Properties": properties})
+    with client.Producer(text) as producer, pytest.raises(DeliveryFailed, match="exceeds the outbox of 1000"):
+        producer.send("queue", b"x" * 1001)
 
 
 def test_what_a_locked_log_does_not_take_is_raised(tmp_path: Path) -> None:

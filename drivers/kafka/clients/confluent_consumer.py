@@ -13,12 +13,15 @@ from notifier_kafka.driver import Delivery, Partition, Positions
 from notifier_kafka.errors import CommitRefused, MessagingException
 
 from .. import properties
+from ..publisher import abandon
 from . import client
-from .confluent_link import SUSPICIOUS, Link, at_positions, attempt, forgotten, listed, made
+from .confluent_link import SUSPICIOUS, Call, Link, at_positions, attempt, forgotten, listed, made
 from .confluent_reader import consume
 
 LEAVING = 2.0  # seconds at most for the steps before the library's own
 LOOK = 0.005
+SESSION = 45_000  # librdkafka's own
+SPARE = 20.0  # seconds; a broker that does not answer is given up after 15
 QUIET = 12.0  # seconds; librdkafka tries to connect every ten, and tells when that was in vain
 
 
@@ -37,6 +40,9 @@ class Consumer:
         # A client must not be closed while it is asked.
         self._looking = threading.Lock()
         self._held = False
+        self._commit: Call | None = None
+        # librdkafka keeps a commit for a session when no broker takes it.
+        self._patience = float(config.get("session.timeout.ms", SESSION)) / 1000 + SPARE
         self._consumer = made(confluent_kafka.Consumer, config, self._link)
         self._consumer.subscribe(list(topics), on_assign=self._gain, on_revoke=self._lose, on_lost=self._lose)
 
@@ -51,7 +57,11 @@ class Consumer:
         if now - self._came >= SUSPICIOUS:
             self._came = now
             threading.Thread(target=self._look, name="notifier-kafka-look", daemon=True).start()
-        return self._forgotten
+        return self._forgotten or self._stuck
+
+    @property
+    def _stuck(self) -> bool:
+        return self._commit is not None and not self._commit.done
 
     def _look(self) -> None:
         with self._looking:
@@ -61,7 +71,9 @@ class Consumer:
         what = f"commit of {len(positions)} positions"
         if not self._consumer.memberid():
             raise CommitRefused(f"{what}: no longer a member of the group")
-        attempt(what, lambda: self._consumer.commit(offsets=listed(positions), asynchronous=False))
+        where = listed(positions)
+        self._commit = Call(what, lambda: self._consumer.commit(offsets=where, asynchronous=False))
+        self._commit.wait(self._patience)
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         asked = [TopicPartition(*partition) for partition in partitions]
@@ -105,6 +117,10 @@ class Consumer:
                 attempt("leave", lambda: consumer.poll(LOOK))
             # With the protocol of KIP-848 the id is a member's own and stays.
             gone = not (consumer.assignment() if self._incremental else consumer.memberid())
+        if self._stuck:
+            # It is in use for ever, and must not be closed under whoever waits for it.
+            abandon(self)
+            return
         with self._looking:
             consumer.close()
 

@@ -4,8 +4,10 @@ Errors of brokers, which both clients number alike, are in ``drivers.kafka.error
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import confluent_kafka
@@ -143,6 +145,34 @@ def attempt(what: str, call: Callable[[], Any]) -> Any:
         raise translate(error.args[0], what) from None
     except RuntimeError as error:
         raise errors.broker_error(-1, what, str(error)) from None
+
+
+class Call:
+    """A call in a thread: librdkafka may forget a question to a broker that it drops, and not return."""
+
+    def __init__(self, what: str, call: Callable[[], Any]) -> None:
+        self._what = what
+        self._outcome: Future[None] = Future()
+        threading.Thread(target=self._make, args=(call,), name="notifier-kafka-call", daemon=True).start()
+
+    @property
+    def done(self) -> bool:
+        return self._outcome.done()
+
+    def wait(self, seconds: float) -> None:
+        """Raise what the call raised, or that there is no answer."""
+        try:
+            self._outcome.result(seconds)
+        except TimeoutError:
+            raise TransportUnavailable(f"{self._what}: no answer within {seconds:g} s") from None
+
+    def _make(self, call: Callable[[], Any]) -> None:
+        try:
+            attempt(self._what, call)
+        except Exception as error:  # noqa: BLE001 - the thread that waits raises it
+            self._outcome.set_exception(error)
+        else:
+            self._outcome.set_result(None)
 
 
 def listed(positions: Positions) -> list[TopicPartition]:

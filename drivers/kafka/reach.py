@@ -9,6 +9,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from concurrent import futures
 
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 
@@ -28,7 +29,11 @@ MUTE = "it accepts connections and does not answer: hung, or of another security
 
 def unreached(given: Mapping[str, str]) -> TransportUnavailable:
     """Make the error that names each address with what is wrong there. Blocks for seconds."""
-    found = "; ".join(f"{spell(*at)}: {_why_not(*at, given)}" for at in addresses(given))
+    known = addresses(given)
+    # At once, because many that are mute cost no more time than one.
+    with futures.ThreadPoolExecutor(len(known)) as pool:
+        asked = [pool.submit(_why_not, host, port, given) for host, port in known]
+        found = "; ".join(f"{spell(*at)}: {each.result()}" for at, each in zip(known, asked, strict=True))
     return TransportUnavailable(f"no broker is reached: {found}")
 
 

@@ -18,8 +18,8 @@ from notifier_kafka import errors, jars, java, options, transport, version
 from notifier_kafka.cli import exits, known, lines, main
 from notifier_kafka.cli.exits import Exit
 
-# A little longer than the drivers take to say by themselves what is wrong.
-PATIENCE = 7.0
+# The drivers say by themselves what is wrong, in five seconds; one that is slow to say it is heard out.
+PATIENCE = 10.0
 SCARCE = 1 << 30
 EXHAUSTED = 64 << 20
 DISTRIBUTION = "notifier-kafka"

@@ -1,5 +1,6 @@
 """A broker that is away costs a person a few seconds and one line, whichever command was given."""
 
+import contextlib
 import itertools
 import socket
 import subprocess
@@ -47,6 +48,14 @@ OFFLINE = {
 
 
 @pytest.fixture
+def mute() -> Iterator[list[str]]:
+    """Three that accept connections and never answer, as brokers do that hang."""
+    with contextlib.ExitStack() as stack:
+        listening = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        yield [f"127.0.0.1:{each.getsockname()[1]}" for each in listening]
+
+
+@pytest.fixture
 def addresses() -> Iterator[list[str]]:
     """Where nothing listens, and where something accepts and never answers."""
     with socket.socket() as dead, socket.socket() as mute:
@@ -80,6 +89,25 @@ def test_every_command_says_so_in_a_line(tmp_path: Path, addresses: list[str]) -
         assert "notifier-kafka doctor" in err or "-> start the brokers" in out, (name, out, err)
         if name != "doctor":
             assert (out, err.count("\n")) == ("", 1), (name, err)
+
+
+def test_each_of_several_is_named(tmp_path: Path, mute: list[str]) -> None:
+    """Also by the doctor, who gives up on a log that takes long to say what is wrong with it."""
+    together = ",".join(mute)
+    tries = [(name, client) for name in ("topics list", "groups list", "doctor") for client in CLIENTS]
+    started = [(name, _start(tmp_path, name, together, client)) for name, client in tries]
+    try:
+        ended = [(name, it.communicate(timeout=HANGS), it.returncode) for name, it in started]
+    finally:
+        for _, it in started:
+            it.kill()
+            it.communicate()
+    for name, (out, err), code in ended:
+        said = out if name == "doctor" else err
+        assert code == Exit.UNREACHABLE, (name, out, err)
+        line = next(line for line in said.splitlines() if "no broker is reached" in line)
+        for address in mute:
+            assert f"{address}: it accepts connections and does not answer" in line, (name, line)
 
 
 def _start(directory: Path, name: str, address: str, client: str) -> subprocess.Popen[str]:

@@ -25,6 +25,8 @@ from .confluent_link import Link, at_positions, listed, made, translate
 
 UNHEARD = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - their public names
 TIMEOUT = properties.REQUEST_TIMEOUT
+# What most commands ask first; within the time that a call may cost the reason is looked for as well.
+FIRST = TIMEOUT - reach.PATIENCE
 OWN = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
@@ -38,7 +40,7 @@ class Admin:
         self._isolation = IsolationLevel.READ_COMMITTED
 
     def topics(self) -> list[str]:
-        return list(self._call("topics", lambda: self._client.list_topics(timeout=TIMEOUT)).topics)
+        return list(self._call("topics", lambda: self._client.list_topics(timeout=FIRST)).topics)
 
     def partitions(self, topic: str) -> list[Replicas]:
         what = f"topic {topic}"
@@ -81,7 +83,7 @@ class Admin:
 
     def groups(self) -> list[str]:
         listing = self._call(
-            "groups", lambda: self._client.list_consumer_groups(request_timeout=TIMEOUT).result()
+            "groups", lambda: self._client.list_consumer_groups(request_timeout=FIRST).result()
         )
         for error in listing.errors:
             # An exception, or what is inside of one.
@@ -103,7 +105,7 @@ class Admin:
         Its ListConsumerGroupOffsets crashes the process when the coordinator has just moved:
         librdkafka 2.16 then looks for the group of a handle that has none.
         """
-        seen = self._call("topics", lambda: self._client.list_topics(timeout=TIMEOUT)).topics.values()
+        seen = self._call("topics", lambda: self._client.list_topics(timeout=FIRST)).topics.values()
         asked = [TopicPartition(topic.topic, number) for topic in seen for number in topic.partitions]
         own = {"group.id": group, "enable.auto.commit": False}
         consumer = made(confluent_kafka.Consumer, self._config | own, self._link)

@@ -1,8 +1,10 @@
 """From options and URL to what the client libraries are told."""
 
+import contextlib
 import logging
 import socket
 import ssl
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +245,21 @@ def test_a_refused_connection_is_named_with_its_address() -> None:
 def test_a_server_that_says_nothing_is_told_from_one_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         assert "does not answer" in told(f"127.0.0.1:{mute.getsockname()[1]}")
+
+
+def test_several_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is let go before both have been asked."""
+    monkeypatch.setattr(reach, "PATIENCE", 60.0)
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        addresses = ",".join(f"127.0.0.1:{server.getsockname()[1]}" for server in servers)
+        with futures.ThreadPoolExecutor(1) as pool:
+            said = pool.submit(told, addresses)
+            with contextlib.ExitStack() as held:
+                for server in servers:
+                    server.settimeout(20)
+                    held.enter_context(server.accept()[0])
+            assert said.result().count("does not answer") == 2
 
 
 def test_a_host_name_that_nobody_knows_is_named() -> None:

@@ -4,18 +4,24 @@
 connector, and this file. So::
 
     spark-submit --master spark://head:7077 $(python -m spark_sinks.submit) --topic notifications
+
+With ``--config-file`` it reads ``[spark_sinks] java``, which fetches the jars if they are not there.
 """
 
 import os
 import sys
 
 from notifier_kafka import jars
-from notifier_kafka.cli import main
+from notifier_kafka.cli import ending, fetching, known, main
+from notifier_kafka.errors import MessagingException
 
 
-def needed() -> list[str]:
-    """Return the arguments of spark-submit that name this job."""
-    fetched = ",".join(str(jar) for jar in jars.fetch(jars.SPARK_KAFKA))
+def needed(given: list[str]) -> list[str]:
+    """Return the arguments of spark-submit that name this job; ``given`` are options of the program."""
+    program = main.App()
+    program.options = program.parser.parse_args(given)
+    java_option = known.java_option(program.configuration(), "spark_sinks")
+    fetched = ",".join(map(str, fetching.fetch(jars.SPARK_KAFKA, java_option)))
     return ["--jars", fetched, os.path.abspath(__file__)]
 
 
@@ -30,4 +36,7 @@ def arguments(given: list[str]) -> list[str]:
 if __name__ == "__main__":
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         sys.exit(main.main(arguments(sys.argv[1:])))
-    print(*needed())  # noqa: T201 - that is what it is for
+    try:
+        print(*needed(sys.argv[1:]))  # noqa: T201 - that is what it is for
+    except MessagingException as error:
+        sys.exit(ending.report(error, str, debug=False))

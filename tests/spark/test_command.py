@@ -1,6 +1,7 @@
 """``notifier-kafka aggregate`` as a program: what it refuses before Spark starts."""
 
 import csv
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -86,3 +87,19 @@ def test_a_dry_run_says_what_there_is(tmp_path: Path) -> None:
     assert header == ["topic", "partition", "first", "next", "records"]
     assert sum(int(row[-1]) for row in rows) == len(traffic.records(traffic.notifications(20)))
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_what_spark_submit_needs_is_fetched_with_the_java_of_the_file(tmp_path: Path) -> None:
+    """No other: with one that does not run nothing is fetched, whatever else is on the PATH."""
+    (tmp_path / "nk.conf").write_text("[spark_sinks]\njava = /nowhere/java\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_sinks.submit", "--config-file", f"{tmp_path}/nk.conf"],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "empty")},
+    )
+    assert (done.returncode, done.stdout) == (Exit.MISSING_EXTRA, "")
+    assert "/nowhere/java" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -40,9 +40,10 @@ class Report(ShowOne):
         if not directory.is_dir():
             raise ConfigurationError(f"report of {directory}: there is no such directory")
         checkpoint = Path(parsed_args.checkpoint_dir or directory / OWN)
-        command = ("notifier-kafka", "report", "--input", str(directory), "-o", parsed_args.output_file)
+        named = ["--checkpoint-dir", parsed_args.checkpoint_dir] if parsed_args.checkpoint_dir else []
+        command = ("notifier-kafka", "report", "--input", str(directory), *named, "-o")
         try:
-            found = gathering.gather(directory, checkpoint, command)
+            found = gathering.gather(directory, checkpoint, (*command, parsed_args.output_file))
         except ConfigurationError as error:
             raise ConfigurationError(f"report of {directory}: {error}") from error
         _write(Path(parsed_args.output_file), page.make(found))

@@ -10,24 +10,38 @@ from spark_sinks.report.series import Durations, Series
 
 CHARTED = 12
 """Metrics of the user's that have a chart."""
+ERRORS = "Errors by publisher"
+HEAT = "Event types by hour"
+DURATIONS = "How long operations took"
 
 
-def every(report: Report) -> dict[str, tuple[figures.Figure, str]]:
-    """Make every chart with its place on the page."""
+def every(report: Report) -> dict[str, tuple[figures.Figure | None, str]]:
+    """Make every chart with its place on the page, or the sentence that says why there is none."""
     counts = report.counts
-    made = {
+    made: dict[str, tuple[figures.Figure | None, str]] = {
         "volume": (figures.volume(counts), _volume(counts)),
+        "errors": (figures.error_share(counts), _errors(counts))
+        if counts.errors
+        else _none(ERRORS, "No notification has the priority ERROR or CRITICAL."),
+        "heat": (figures.heat(counts), _heat(counts))
+        if counts.hours is not None
+        else _none(HEAT, f"Counted in windows of {markup.width(counts.width)}, which tell of no hour."),
+        "durations": (figures.durations(report.durations), _durations(report.durations))
+        if report.durations
+        else _none(DURATIONS, "The output holds no rows of notifications.duration."),
+        "publishers": (figures.publishers(counts), _publishers(counts)),
     }
-    if counts.errors:
-        made["errors"] = (figures.error_share(counts), _errors(counts))
-    if counts.hours is not None:
-        made["heat"] = (figures.heat(counts), _heat(counts))
-    if report.durations:
-        made["durations"] = (figures.durations(report.durations), _durations(report.durations))
-    made["publishers"] = (figures.publishers(counts), _publishers(counts))
     for place, each in enumerate(report.own[:CHARTED]):
         made[f"own-{place}"] = (figures.line(each), _own(f"own-{place}", each))
+    if rest := report.own[CHARTED:]:
+        names = ", ".join(markup.name(each.name) for each in rest)
+        shown = f"{CHARTED:,} of {len(report.own):,} further metrics have a chart; these have none: {names}. "
+        made["more"] = _none("Metrics without a chart", shown + "<code>metrics show</code> prints them.")
     return made
+
+
+def _none(title: str, said: str) -> tuple[None, str]:
+    return None, markup.remark(title, said)
 
 
 def _volume(counts: Counts) -> str:
@@ -59,7 +73,7 @@ def _errors(counts: Counts) -> str:
     )
     rows = [share(name, counts.publishers[name]) for name in names]
     heads = ("Publisher", "Notifications", "Errors", "Share")
-    return markup.chart("errors", "Errors by publisher", said, markup.table("Errors", heads, rows))
+    return markup.chart("errors", ERRORS, said, markup.table("Errors", heads, rows))
 
 
 def _heat(counts: Counts) -> str:
@@ -71,7 +85,7 @@ def _heat(counts: Counts) -> str:
     found = figures.by_hour(counts, names)
     rows = [[markup.name(n), *(f"{each:,}" for each in day)] for n, day in zip(names, found, strict=True)]
     heads = ("Event type", *(f"{hour:02}" for hour in range(24)))
-    return markup.chart("heat", "Event types by hour", said, markup.table("Notifications", heads, rows))
+    return markup.chart("heat", HEAT, said, markup.table("Notifications", heads, rows))
 
 
 def _durations(found: Durations) -> str:
@@ -87,7 +101,7 @@ def _durations(found: Durations) -> str:
         f"within {markup.width(end - begin)} from {markup.moment(begin)} on."
     )
     heads = ("Operation", *(f"p{p:g}" for p in every))
-    return markup.chart("durations", "How long operations took", said, markup.table("Durations", heads, rows))
+    return markup.chart("durations", DURATIONS, said, markup.table("Durations", heads, rows))
 
 
 def _publishers(counts: Counts) -> str:

@@ -56,6 +56,11 @@ def chart(key: str, title: str, said: str, alternative: str) -> str:
     )
 
 
+def remark(title: str, said: str) -> str:
+    """Make the place of a chart that is not there, with a sentence that says so."""
+    return f"<section><h2>{words(title)}</h2><p>{said}</p></section>"
+
+
 def moment(seconds: float) -> str:
     """Spell a time of the epoch, in UTC; whole minutes without seconds."""
     at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)

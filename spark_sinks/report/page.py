@@ -21,7 +21,7 @@ _FILES = resources.files("spark_sinks.report")
 
 
 class _Chart(NamedTuple):
-    figure: Mapping[str, Any]
+    figure: Mapping[str, Any] | None
     markup: str
 
 
@@ -41,7 +41,7 @@ def make(report: Report) -> str:
         charts="".join(chart.markup for chart in drawn.values()),
         tables="".join(sections.tables(report)),
         provenance=sections.provenance(report, offline.get_plotlyjs_version()),
-        figures=_embedded({key: chart.figure for key, chart in drawn.items()}),
+        figures=_embedded({key: chart.figure for key, chart in drawn.items() if chart.figure}),
         plotly=plotly,
         script=script,
     )

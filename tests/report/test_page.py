@@ -34,9 +34,15 @@ class Opened(NamedTuple):
 
 
 def make(directory: Path, told: Sequence[Told], *more: output.Row) -> Path:
-    output.write(directory / "rows", [*output.counted(told), *more], **SUMS)
+    return paged(directory, [*output.counted(told), *more])
+
+
+def paged(directory: Path, rows: Sequence[output.Row], *arguments: str) -> Path:
+    """Make the page of rows."""
+    output.write(directory / "rows", rows, **SUMS)
     file = directory / "report.html"
-    assert main.main(["-q", "report", "--input", str(directory / "rows"), "-o", str(file), "--json"]) == 0
+    named = ["--input", str(directory / "rows"), "-o", str(file), *arguments]
+    assert main.main(["-q", "report", *named, "--json"]) == 0
     return file
 
 
@@ -179,6 +185,35 @@ def test_it_says_where_it_comes_from(desk: Opened) -> None:
         "57 records in 1 batches",
     ):
         assert words in said
+
+
+def test_the_command_that_it_names_is_the_whole_one(browser: Browser, tmp_path: Path) -> None:
+    job = str(tmp_path / "a job")
+    found = opened(browser, paged(tmp_path, output.counted(day(1)), "--checkpoint-dir", job))
+    assert f"--checkpoint-dir '{job}' -o {tmp_path}/report.html" in found.page.locator("dl").inner_text()
+    found.page.close()
+
+
+def test_a_chart_that_is_not_there_says_why(browser: Browser, tmp_path: Path) -> None:
+    told = [Told(0, "order.paid", "till.1"), Told(90_000, "order.paid", "till.2")]
+    more = [output.row(f"own.{place:02}", "", 0, 86_400, {}, 1.0) for place in range(14)]
+    found = opened(browser, paged(tmp_path, [*output.counted(told, [86_400]), *more]))
+    said = found.page.locator("main").inner_text()
+    for words in (
+        "No notification has the priority ERROR or CRITICAL.",
+        "Counted in windows of 1 day, which tell of no hour.",
+        "The output holds no rows of notifications.duration.",
+        "12 of 14 further metrics have a chart; these have none: own.12, own.13.",
+    ):
+        assert words in said
+    assert found.said == []
+    assert found.page.locator(".plot").count() == 2 + 12
+    found.page.close()
+
+
+def test_a_page_with_every_chart_makes_no_excuses(desk: Opened) -> None:
+    assert "have none" not in desk.page.locator("main").inner_text()
+    assert desk.page.locator("main > section:not(.chart)").count() == 2
 
 
 def test_nothing_is_wider_than_a_telephone(browser: Browser, file: Path) -> None:

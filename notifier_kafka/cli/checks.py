@@ -5,6 +5,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import shutil
 import sys
 import threading
@@ -27,8 +28,8 @@ EXTRAS = ("compression", "confluent", "fast", "jre", "postgresql", "report", "sp
 _REQUIREMENT = re.compile(r"""([\w.-]+).*extra\s*==\s*["']([\w-]+)["']""")
 _PURPOSES = (("java for Kafka", "broker", java.KAFKA), ("java for Spark", "spark_sinks", java.SPARK))
 _JARS = (
-    ("jars of Kafka", jars.KAFKA, "broker start"),
-    ("jars of Spark for Kafka", jars.SPARK_KAFKA, "aggregate"),
+    ("jars of Kafka", jars.KAFKA, f"{main.PROG} broker start"),
+    ("jars of Spark for Kafka", jars.SPARK_KAFKA, f"{sys.executable} -m spark_sinks.submit"),
 )
 
 
@@ -100,7 +101,8 @@ def _asked_for(conf: cfg.ConfigOpts | None, group: str) -> str | None:
 def _refusals(check: str, refused: list[java.Java], named_by: str, *, taken: bool) -> Iterator[Finding]:
     for found in refused:
         if named_by:
-            fix = f"let [{named_by}] java name another one, or none"
+            where = f"{main.PROG} config show --set"
+            fix = f"let [{named_by}] java, which is where {where} says, name another one, or none"
             yield Finding("FAIL", check, f"{found}", fix, Exit.MISSING_EXTRA)
         elif taken:
             yield Finding("OK", check, f"{found}: not taken")
@@ -121,9 +123,8 @@ def cached_jars() -> Iterator[Finding]:
         if not missing:
             yield Finding("OK", check, f"{len(listed)} in {where}")
             continue
-        first = f"{main.PROG} {command}" if can_fetch else _bring("spark")
-        what = f"{len(missing)} of {len(listed)} not in {where} yet, or damaged"
-        yield Finding("WARN", check, what, f"{first}{' fetches them' if can_fetch else ''}")
+        fix = f"{command} fetches them" if can_fetch else _bring("spark")
+        yield Finding("WARN", check, f"{len(missing)} of {len(listed)} not in {where} yet, or damaged", fix)
 
 
 def configuration(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Finding]:
@@ -133,7 +134,8 @@ def configuration(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Findi
     wrong = list(known.problems(conf, given_url))
     for problem in wrong:
         what = f"{problem.place}: {problem.what}"
-        fix = problem.advice or f"correct it; {main.PROG} config sample explains it"
+        hint = "" if "config sample" in problem.advice else problem.advice or "correct it:"
+        fix = f"{hint} {main.PROG} config sample lists what there is".lstrip()
         yield Finding("FAIL", "configuration", what, fix, Exit.CONFIGURATION)
     if wrong:
         return
@@ -142,10 +144,9 @@ def configuration(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Findi
             shown = f"[{setting.group}] {setting.option} = {setting.value}"
             yield Finding("OK", "option", f"{shown} ({setting.place})")
     if not options.notifications(conf).driver:
-        fix = "set driver = messagingv2 in [notifications]"
-        yield Finding(
-            "WARN", "option", "no [notifications] driver: a service's notifications go nowhere", fix
-        )
+        what = "no [notifications] driver: a service's notifications go nowhere"
+        fix = f"set driver = messagingv2 in [notifications]: {main.PROG} config sample explains it"
+        yield Finding("WARN", "option", what, fix)
 
 
 def reachable(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Finding]:
@@ -161,7 +162,8 @@ def reachable(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Finding]:
     where = f"{lent.url.masked()} ({place})"
     if names is None:
         what = f"{where}: no answer within {PATIENCE:g} s"
-        yield Finding("FAIL", "transport", what, "look at the log's machine", Exit.UNREACHABLE)
+        fix = f"look at the log's machine and disk, then try again: {main.PROG} topics list"
+        yield Finding("FAIL", "transport", what, fix, Exit.UNREACHABLE)
     else:
         yield Finding("OK", "transport", f"{where}: {len(names)} topic{'s' * (len(names) != 1)}")
 
@@ -179,7 +181,7 @@ def _cure(error: errors.MessagingException) -> str:
     if isinstance(error, errors.ConfigurationError):
         return f"{main.PROG} config validate"
     if isinstance(error, errors.LogUnusable):
-        return "name another log with --transport-url, or mend this one"
+        return f"mend the log, or try another: {main.PROG} --transport-url sqlite:////tmp/new.db doctor"
     return f"start the brokers, or correct the address or the login: {main.PROG} config show --set"
 
 
@@ -219,10 +221,11 @@ def _room(place: pathlib.Path) -> Finding:
     free = shutil.disk_usage(place).free
     said = f"{place}: {free / (1 << 30):.1f} GiB free"
     if not os.access(place, os.W_OK):
-        fix = f"chown the directory to {os.getuid()}, or set XDG_DATA_HOME and XDG_CACHE_HOME"
+        fix = f"chown {os.getuid()} {shlex.quote(str(place))}, or set XDG_DATA_HOME and XDG_CACHE_HOME"
         return Finding("FAIL", "disk", f"{place} cannot be written to", fix, Exit.UNREACHABLE)
+    fix = f"make room: du -xh {shlex.quote(str(place))} | sort -h"
     if free < EXHAUSTED:
-        return Finding("FAIL", "disk", said, f"make room: du -xh {place} | sort -h", Exit.UNREACHABLE)
+        return Finding("FAIL", "disk", said, fix, Exit.UNREACHABLE)
     if free < SCARCE:
-        return Finding("WARN", "disk", said, f"make room: du -xh {place} | sort -h")
+        return Finding("WARN", "disk", said, fix)
     return Finding("OK", "disk", said)

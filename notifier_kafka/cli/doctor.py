@@ -1,6 +1,7 @@
 """``notifier-kafka doctor``: is everything here that is needed, and what to do if not."""
 
 import argparse
+import shlex
 import shutil
 import sys
 import textwrap
@@ -9,7 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from notifier_kafka.cli import checks, text
+from notifier_kafka.cli import checks, main, text
 from notifier_kafka.cli.checks import Finding
 from notifier_kafka.cli.command import LineLister
 from notifier_kafka.cli.exits import Exit
@@ -45,9 +46,13 @@ class Doctor(LineLister):
         return line + (f"{margin}-> {_wrapped(fix, margin + '   ')}\n" if fix else "")
 
     def _rows(self, parsed_args: argparse.Namespace) -> Iterator[Sequence[str]]:  # noqa: ARG002
+        files = [word for path in self.program.options.config_file for word in ("--config-file", path)]
+        program = shlex.join([main.PROG, *files])
         for finding in self._findings():
             self._code = self._code or finding.code
-            yield finding.status, finding.check, text.visible(finding.found), text.visible(finding.fix)
+            # As this one was given them, or another file would be looked at.
+            fix = finding.fix.replace(f"{main.PROG} ", f"{program} ")
+            yield finding.status, finding.check, text.visible(finding.found), text.visible(fix)
 
     def _findings(self) -> Iterator[Finding]:
         url = self.program.options.transport_url
@@ -57,7 +62,8 @@ class Doctor(LineLister):
         yield from checks.javas(conf)
         yield from checks.cached_jars()
         if conf is None:
-            yield Finding("FAIL", "configuration", wrong, "mend the line", Exit.CONFIGURATION)
+            fix = f"mend the line, then look again: {main.PROG} config validate"
+            yield Finding("FAIL", "configuration", wrong, fix, Exit.CONFIGURATION)
             return
         found = list(checks.configuration(conf, url))
         yield from found

@@ -18,6 +18,7 @@ class BareSite:
     def __init__(self, home: pathlib.Path, *without: str) -> None:
         self.home = home
         self.environment = {"HOME": str(home), "PATH": ""}
+        self.before: tuple[str, ...] = ()  # what makes a world of its own for the program
         self._packages = home / "site-packages"
         self._packages.mkdir()
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
@@ -28,7 +29,7 @@ class BareSite:
                     link.symlink_to(found)
 
     def run(self, *argv: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-S", "-c", START.format(str(self._packages)), *argv]
+        command = [*self.before, sys.executable, "-S", "-c", START.format(str(self._packages)), *argv]
         ended = subprocess.run(
             command, capture_output=True, text=True, env=self.environment, cwd=self.home, check=False
         )

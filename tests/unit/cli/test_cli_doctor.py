@@ -1,10 +1,13 @@
 """The doctor: what is missing, wrong or away is found, and what mends it is said."""
 
+import importlib.util
+import itertools
 import json
 import os
 import pathlib
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import termios
@@ -14,6 +17,10 @@ import pytest
 import terminal
 from bare_site import BareSite
 from cli_bench import Bench
+
+from notifier_kafka import jars
+from notifier_kafka.cli import checks, main
+from notifier_kafka.cli.exits import Exit
 
 Findings = dict[str, list[dict[str, Any]]]
 
@@ -37,6 +44,87 @@ def ini(bare: BareSite, text: str) -> str:
     path = bare.home / "app.conf"
     path.write_text(text)
     return str(path)
+
+
+def a_command_mends(row: dict[str, Any]) -> None:
+    """Fail unless what mends a finding is, beside words for a person, a command that exists."""
+    found = re.search(r"(notifier-kafka|pip install|chown|du|\S+ -m) \S.*", row["fix"])
+    assert found, row
+    if found[1] == "notifier-kafka":
+        program = main.App()
+        _, rest = program.parser.parse_known_args(shlex.split(found[0])[1:])
+        program.find(rest)
+    elif found[1] == "pip install":
+        assert re.match(r"pip install 'notifier-kafka\[(\w+)\]'$", found[0])
+        assert found[0].split("[")[1].rstrip("]'") in checks.EXTRAS
+    elif found[1].endswith("-m"):
+        assert importlib.util.find_spec(found[0].split()[2])
+
+
+def test_what_mends_it_is_a_command(bare: BareSite, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "log.db").write_bytes(b"no database " * 100)
+    bare.java("new", 25)
+    elsewhere = "[DEFAULT]\ntransport_url = kafka://127.0.0.1:1\n"
+    seen = set()
+    for text in (
+        "[notifications\n",
+        "[listener]\nworkrs = 2\n",
+        "[listener]\nnothing_like_it = 2\n",
+        f"[spark_sinks]\njava = {bare.home}/new\n",
+        f"{elsewhere}[drivers_kafka]\nclient = nothing\n",
+        elsewhere,
+        f"[DEFAULT]\ntransport_url = sqlite:///{tmp_path}/log.db\n",
+        "[DEFAULT]\ntransport_url = nowhere://x\n",
+    ):
+        _, found = examine(bare, "--config-file", ini(bare, text))
+        for row in itertools.chain(*found.values()):
+            if row["status"] == "OK":
+                assert row["fix"] == ""
+            else:
+                a_command_mends(row)
+                seen.add((row["status"], row["check"]))
+    assert {check for status, check in seen if status == "FAIL"} >= {
+        "configuration",
+        "java for Spark",
+        "transport",
+    }
+    assert {check for status, check in seen if status == "WARN"} >= {
+        "extra spark",
+        "java for Kafka",
+        "jars of Kafka",
+        "option",
+    }
+
+
+def test_jars_that_are_there(bare: BareSite) -> None:
+    """The cache of the tests has them from then on, and that of a new user has not."""
+    for name in (jars.KAFKA, jars.SPARK_KAFKA):
+        jars.fetch(name)
+    cache = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
+    bare.environment["XDG_CACHE_HOME"] = cache
+    _, found = examine(bare)
+    for check, name in (("jars of Kafka", jars.KAFKA), ("jars of Spark for Kafka", jars.SPARK_KAFKA)):
+        (row,) = found[check]
+        assert (row["status"], row["fix"]) == ("OK", "")
+        assert row["found"] == f"{len(jars.listed(name))} in {jars.directory(name)}"
+
+
+@pytest.mark.parametrize(
+    ("size", "status", "code"), [("32m", "FAIL", Exit.UNREACHABLE), ("256m", "WARN", Exit.OK)]
+)
+def test_a_disk_that_is_nearly_full(bare: BareSite, size: str, status: str, code: Exit) -> None:
+    place = bare.home / "small disk"
+    place.mkdir()
+    rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    mount = f'mount -t tmpfs -o size={size} none \'{place}\' && exec "$0" "$@"'
+    bare.before = ("unshare", *rights, "--mount", "sh", "-c", mount)
+    bare.environment |= {"XDG_DATA_HOME": str(place), "PATH": os.environ["PATH"]}
+    found_code, found = examine(bare)
+    assert found_code == code
+    (row,) = (row for row in found["disk"] if str(place) in row["found"])
+    assert row["status"] == status
+    assert row["found"].endswith(" GiB free")
+    assert row["fix"] == f"make room: du -xh '{place}/notifier-kafka' | sort -h"
 
 
 def test_no_java(bare: BareSite) -> None:
@@ -119,7 +207,11 @@ def test_a_broker_that_is_away(bare: BareSite) -> None:
 @pytest.mark.parametrize(
     ("text", "said", "fix"),
     [
-        ("[notifications\n", "app.conf, line 1: ", "mend the line"),
+        (
+            "[notifications\n",
+            "app.conf, line 1: ",
+            "mend the line, then look again: notifier-kafka --config-file ",
+        ),
         (
             "[DEFAULT]\n\n[listener]\nworkrs = 2\n",
             "line 4: [listener] has no option 'workrs'",
@@ -139,6 +231,7 @@ def test_a_bad_file(bare: BareSite, text: str, said: str, fix: str) -> None:
     assert row["status"] == "FAIL"
     assert said in row["found"]
     assert fix in row["fix"]
+    a_command_mends(row)
 
 
 def test_what_is_set_and_where_without_its_secrets(bare: BareSite) -> None:

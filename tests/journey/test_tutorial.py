@@ -1,13 +1,18 @@
 """What the README and the first steps show does what they say."""
 
+import datetime
 import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+import threading
+from collections import Counter
 
 import pytest
+
+from notifier_kafka.cli import day, demo, main, stage
 
 ROOT = pathlib.Path(__file__).parents[2]
 DEADLINE = 60.0
@@ -43,6 +48,26 @@ def talk(program: str, directory: pathlib.Path, environment: dict[str, str], lin
     return [*said, *rest.splitlines()]
 
 
+def first_line(command: list[str], directory: pathlib.Path, environment: dict[str, str]) -> str:
+    """Run what goes on until it is told to end, and tell it so when it has said something."""
+    with subprocess.Popen(
+        command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        # Who says nothing is ended too, and then has said nothing.
+        impatience = threading.Timer(DEADLINE, running.kill)
+        impatience.start()
+        try:
+            assert running.stdout
+            said = running.stdout.readline()
+            running.terminate()
+            rest = running.communicate()
+        finally:
+            impatience.cancel()
+            running.kill()
+    assert (running.returncode, *rest) == (0, "", "")
+    return said
+
+
 def test_the_program_of_the_readme(tmp_path: pathlib.Path, environment: dict[str, str]) -> None:
     [program] = blocks("README.md", "python")
     said = talk(program, tmp_path, environment, 2)
@@ -54,11 +79,29 @@ def test_the_programs_of_the_first_steps(tmp_path: pathlib.Path, environment: di
     [ini] = blocks("docs/first-steps.md", "ini")
     (tmp_path / "app.conf").write_text(ini.replace("/var/lib/shop", str(tmp_path)))
     publish, listen = blocks("docs/first-steps.md", "python")
-    said = talk(publish + listen.replace("    ...", "    input()"), tmp_path, environment, 2)
+    said = talk(publish + listen, tmp_path, environment, 3)
+    # It handles while it says so.
+    said.remove("Enter ends it\n")
     assert [line.split(" ", 1)[1].strip() for line in said] == [
         "order.paid {'order': 17, 'total': '9.90'}",
         "order.paid {'order': 18}",
     ]
+
+
+def test_the_sums_of_the_demonstration() -> None:
+    """What is shown is what the day that it makes up has, counted alike on all sides."""
+    _, parser, _ = main.App().find(["demo"])
+    script = day.script(parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC))
+    types = Counter(str(each.event_type) for each in (*script.first, *script.late))
+    sums = {
+        "duplicate": len(script.again),
+        "malformed": len(stage.MALFORMED),
+        "late": len(script.late),
+    }
+    agreeing = demo.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
+    assert agreeing.agrees()
+    [shown] = [block for block in blocks("docs/first-steps.md", "console") if "$ " not in block]
+    assert shown.splitlines() == list(agreeing.lines())
 
 
 def test_the_commands_of_the_first_steps(tmp_path: pathlib.Path, environment: dict[str, str]) -> None:
@@ -68,10 +111,12 @@ def test_the_commands_of_the_first_steps(tmp_path: pathlib.Path, environment: di
     for command in commands:
         name, *arguments = shlex.split(command)
         assert name == "notifier-kafka"
+        command_line = [sys.executable, "-m", "notifier_kafka.cli.main", *arguments]
         if arguments == ["tail"]:
-            continue  # goes on until it is interrupted
+            said["tail"] = first_line(command_line, tmp_path, environment)
+            continue
         done = subprocess.run(
-            [sys.executable, "-m", "notifier_kafka.cli.main", *arguments],
+            command_line,
             cwd=tmp_path,
             env=environment,
             capture_output=True,
@@ -81,6 +126,7 @@ def test_the_commands_of_the_first_steps(tmp_path: pathlib.Path, environment: di
         )
         assert done.returncode == 0, done.stderr
         said[arguments[0]] = done.stdout
-    assert '"payload": {"order": 17}' in said["listen"]
+    for name in ("listen", "tail"):
+        assert '"payload": {"order": 17}' in said[name]
     assert "notifications.info" in said["topics"]
-    assert len(said) == 4
+    assert len(said) == 5

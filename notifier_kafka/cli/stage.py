@@ -84,7 +84,9 @@ class Stage:
     @property
     def handled(self) -> collections.Counter[str]:
         """How many were handled, each counted once."""
-        types = {id_: type_ for tally in self._tallies for id_, type_ in tally.types.items()}
+        types: dict[str, str] = {}
+        for tally in self._tallies:
+            types |= tally.types.copy()  # in one step, as its listener may go on
         return collections.Counter(types.values())
 
     @property

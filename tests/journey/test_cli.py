@@ -6,10 +6,12 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -96,6 +98,37 @@ def write_malformed(cli: Cli, *values: bytes | None) -> None:
     lent.cleanup()
 
 
+@contextlib.contextmanager
+def published_to(cli: Cli, prefix: str) -> Iterator[None]:
+    """Publish to the topic whose name begins like this, from when it is there until the block ends."""
+    from oslo_config import cfg
+
+    from notifier_kafka import notifier, transport
+
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    lent = transport.get_notification_transport(conf, cli.url)
+    ended = threading.Event()
+
+    def publish() -> None:
+        while not ended.wait(0.001):
+            for name in lent.driver.admin().list_topics():
+                if name.startswith(prefix) and name.endswith(".info"):
+                    made = notifier.Notifier(
+                        lent, "stranger", driver="messagingv2", topics=[name.removesuffix(".info")]
+                    )
+                    made.info({}, "a.stranger's", {})
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        lent.cleanup()
+
+
 def test_what_was_sent_is_listened_to(cli: Cli) -> None:
     (row,) = cli.rows(
         "send", '{"a": "ä"}', "--event-type", "t.e", "--publisher-id", "p.h", "--priority", "error"
@@ -143,7 +176,7 @@ def test_a_bad_line_after_good_ones_is_partial_and_says_what_was_sent(cli: Cli) 
     process.stdin.flush()
     assert process.stdout.readline().startswith("notifications.info ")
     out, err = process.communicate("no json\n", timeout=PATIENCE)
-    assert process.returncode == 4
+    assert process.returncode == 4, err
     assert out == ""
     assert err.startswith("notifier-kafka: stopped after 1 sent: standard input, line 2 is not JSON")
     assert err.count("\n") == 1
@@ -310,11 +343,12 @@ def test_csv_has_no_formula_of_a_stranger(cli: Cli) -> None:
     assert found["offset"] == "0"
 
 
-def test_an_onlooker_begins_at_the_end_and_ends_on_sigterm(cli: Cli) -> None:
+@pytest.mark.parametrize("arguments", [(), ("--from", "end")])
+def test_an_onlooker_begins_at_the_end_and_ends_on_sigterm(cli: Cli, arguments: tuple[str, ...]) -> None:
     cli.run("send", '"before"')
     seen = cli.home / "seen"
     with seen.open("w") as stream:
-        onlooker = cli.start("listen", stdout=stream)
+        onlooker = cli.start("listen", *arguments, stdout=stream)
 
     def poke() -> str:
         cli.run("send", '"after"')
@@ -437,6 +471,16 @@ def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     assert sum(row["published"] for row in rows) == sum(row["handled"] for row in rows) == 300
     assert "published 300 = handled 300" in err
     assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
+
+
+def test_sums_that_do_not_agree_are_an_error(cli: Cli) -> None:
+    """Somebody else publishes to the topic of the demonstration, whose listeners hear it too."""
+    process = cli.start("demo", "--count", "50000", "--no-spark")
+    with published_to(cli, "notifier-kafka-demo-"):
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 4, err
+    assert err.splitlines()[-1] == "notifier-kafka: the sums do not agree"
+    assert re.search(r"^\| a\.stranger's +\| +0 \| +[1-9]\d* \|$", out, re.MULTILINE), out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

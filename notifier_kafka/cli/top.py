@@ -26,7 +26,7 @@ OTHERS = "(others)"
 COLUMNS = ("at", "event_type", "rate", "total", "errors")
 ERRORS = ("ERROR", "CRITICAL")
 HOME, LINE_END, SCREEN_END = "\x1b[H", "\x1b[K\n", "\x1b[K\x1b[J"
-WIDEST, NARROWEST = 40, 10
+WIDEST, NARROWEST = 60, 10
 
 
 class Top(Command):
@@ -225,17 +225,23 @@ def _names(width: int) -> int:
     return max(NARROWEST, min(WIDEST, width - 28))
 
 
+def _cut(name: str, width: int) -> str:
+    """Spell a name in so many characters, the last of which says when there are more."""
+    shown = text.visible(name)
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
 def _group_lines(look: Look, most: int, names: int) -> list[str]:
     if not look.groups:
         return []
     worst = sorted(look.groups, key=lambda group: -group.lag)[:most]
-    lines = [f"{text.visible(g.name)[: names - 1]:<{names}}{g.members:>9}{g.lag:>11}" for g in worst]
+    lines = [f"{_cut(g.name, names - 1):<{names}}{g.members:>9}{g.lag:>11}" for g in worst]
     return [f"{'GROUP':<{names}}{'MEMBERS':>9}{'LAG':>11}", *lines, ""]
 
 
 def _type_line(look: Look, name: str, width: int) -> str:
     counts = look.counts
     names, errors = _names(width), counts.errors[name]
-    line = f"{text.visible(name)[: names - 1]:<{names}}{look.rate(name):>9.1f}"
+    line = f"{_cut(name, names - 1):<{names}}{look.rate(name):>9.1f}"
     line += f"{counts.total[name]:>11}{errors:>8}"
     return text.coloured(line[:width], text.RED) if errors else line[:width]

@@ -118,12 +118,13 @@ def test_a_screen_on_a_terminal_that_nobody_else_steers(log: Log, no_color: str)
     deadline = time.monotonic() + PATIENCE
     try:
         fed = False
-        while b"order.paid" not in shown or b"evil" not in shown:
+        while not all(each in shown for each in (b"order.paid", b"evil", "…".encode())):
             assert time.monotonic() < deadline, shown
             shown += os.read(ours, 65536)
             if b"all 0.0/s" in shown and not fed:
                 fed = True
                 feed(log)
+                log.run("send", "1", "--event-type", "long." * 20)
         top.send_signal(signal.SIGTERM)
         assert top.wait(PATIENCE) == 0
     finally:
@@ -139,4 +140,6 @@ def test_a_screen_on_a_terminal_that_nobody_else_steers(log: Log, no_color: str)
     for code in text.split("\x1b[")[1:]:
         assert code.startswith(("H", "K", "J", "31m", "0m"))
     assert "accounting" in text
+    # One that is longer than its column says so.
+    assert f"{('long.' * 20)[:58]}…" in text
     assert max(len(screen.split("\r\n")) for screen in text.split("\x1b[H")) <= 12

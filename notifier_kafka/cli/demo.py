@@ -83,7 +83,7 @@ class Demo(Lister):
             print(line, file=stream)
         if self._outcome.spark:
             print(f"the page: {Path(parsed_args.output_file).absolute().as_uri()}", file=stream)
-        print(f"{time.monotonic() - began:.0f} seconds", file=stream)
+        print(f"took {time.monotonic() - began:.1f} s", file=stream)
         if not self._outcome.agrees():
             raise Partial("the sums do not agree")
         return result

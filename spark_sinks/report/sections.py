@@ -122,7 +122,7 @@ def provenance(report: Report, plotly_js: str) -> str:
 
 def _read(origin: Origin) -> Iterator[tuple[str, str]]:
     yield "Records from", markup.name(origin.input)
-    yield "Read", f"{origin.read:,} records in {origin.batches:,} batches"
+    yield "Read", f"{origin.read:,} records in {origin.batches:,} batch{'es' * (origin.batches != 1)}"
     listed = [
         f"{markup.name(topic)}[{number}] {', '.join(f'{start:,} to {stop:,}' for start, stop in ranges)}"
         for (topic, number), ranges in sorted(origin.offsets.items())

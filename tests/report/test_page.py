@@ -182,7 +182,7 @@ def test_it_says_where_it_comes_from(desk: Opened) -> None:
         "sqlite:////var/log.db",
         "1 minute, 1 hour, 1 day",
         "plotly.js",
-        "57 records in 1 batches",
+        "57 records in 1 batch\n",
     ):
         assert words in said
 

@@ -176,7 +176,11 @@ def line(found: Series) -> Figure:
         }
         for name, colour in zip(largest(found), COLOURS, strict=False)
     ]
-    return _figure(traces, {"height": 320, "xaxis": _time(), "yaxis": _numbers()}, legend=True)
+    axis, starts = _time(), {start for each in found.lines.values() for start in each}
+    if len(starts) == 1:
+        # Of one moment plotly makes an axis of its milliseconds.
+        axis = axis | {"range": [_moment(min(starts) + side * found.width) for side in (-1, 1)]}
+    return _figure(traces, {"height": 320, "xaxis": axis, "yaxis": _numbers()}, legend=True)
 
 
 def largest(found: Series) -> list[str]:

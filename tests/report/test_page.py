@@ -208,6 +208,10 @@ def test_a_chart_that_is_not_there_says_why(browser: Browser, tmp_path: Path) ->
         assert words in said
     assert found.said == []
     assert found.page.locator(".plot").count() == 2 + 12
+    # A metric of one window has an axis of days, not of milliseconds.
+    ticks = found.page.locator("#plot-own-0 .xtick text").all_text_contents()
+    assert ticks
+    assert not [tick for tick in ticks if "." in tick or ":59" in tick]
     found.page.close()
 
 

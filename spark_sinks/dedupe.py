@@ -1,7 +1,8 @@
 """Each notification once: duplicates by message id, in a batch and among those before it.
 
-Of every record its hash and its place, 16 bytes, are brought to the driver: to find what
-stands twice among some millions of them takes less there than to sort them through Spark.
+Of every record its hash, its place and when it was logged, 24 bytes, are brought to the
+driver: to find what stands twice among some millions of them takes less there than to sort
+them through Spark.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,6 +51,10 @@ def _partitions(spans: Sequence[Span]) -> list[tuple[str, int]]:
 
 _BITS = 40
 """Of an offset in a place."""
+_BEFORE = -1
+"""The place of what an earlier batch has seen."""
+SEEN = pa.schema({"id": pa.int64(), "logged": pa.int64()})
+"""What is kept of each notification: a hash of its id, and microseconds."""
 
 
 def prepare(prepared: DataFrame, spans: Sequence[Span]) -> DataFrame:
@@ -60,22 +65,37 @@ def prepare(prepared: DataFrame, spans: Sequence[Span]) -> DataFrame:
 
 
 def ids(found: pa.Table) -> pa.Table:
-    """Return each ``id`` with its first ``place`` and how many there are."""
-    known = found.select(["id", "place"]).drop_null()
-    return known.group_by("id").aggregate([("place", "min"), ("place", "count")])
+    """Return the ``id`` of each notification, when it was ``logged``, and its ``place``."""
+    known = found.select(["id", "logged", "place"]).drop_null()
+    return known.set_column(1, "logged", known["logged"].cast(pa.int64()))
 
 
-def duplicates(found: pa.Table, once: pa.Table, seen: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
-    """Return the places of what was counted before or stands twice; ``once`` are the ``ids``."""
-    twice = once.filter(pc.greater(once["place_count"], 1)).select(["id", "place_min"])
-    before: list[pa.ChunkedArray] = [each.filter(pc.is_in(each, once["id"])) for each in seen]
-    old = pa.chunked_array([chunk for each in before for chunk in each.chunks], pa.int64())
-    known = found.select(["id", "place"])
-    again = known.filter(pc.is_in(known["id"], twice["id"])).join(twice, "id")
-    later = again.filter(pc.greater(again["place"], again["place_min"]))["place"]
-    gone = known.filter(pc.is_in(known["id"], old))["place"] if len(old) else None
-    chunks = [*later.chunks, *(gone.chunks if gone is not None else ())]
-    return pc.unique(pa.chunked_array(chunks, pa.int64()))
+def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.Array:
+    """Return the places of what was counted before or stands there again; ``known`` are the ``ids``.
+
+    Copies belong together while each was logged within ``horizon`` seconds of the one before.
+    Of those the earliest counts, or the one that an earlier batch has counted.
+    """
+    counted = known.group_by("id").aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted["count_all"], 1))["id"]
+    before = [each.filter(pc.is_in(each["id"], counted["id"])) for each in seen]
+    old = pa.concat_tables([SEEN.empty_table(), *before])
+    suspect = pc.or_(pc.is_in(known["id"], twice), pc.is_in(known["id"], old["id"]))
+    old = old.append_column("place", pa.repeat(pa.scalar(_BEFORE, pa.int64()), len(old)))
+    order = [(name, "ascending") for name in ("id", "logged", "place")]
+    copies = pa.concat_tables([known.filter(suspect), old]).sort_by(order)
+    own, logged, places = (copies[name].combine_chunks() for name in ("id", "logged", "place"))
+    if not len(places):
+        return places
+    apart = pc.or_(
+        pc.not_equal(own[1:], own[:-1]),
+        pc.greater(pc.subtract(logged[1:], logged[:-1]), round(horizon * 1_000_000)),
+    )
+    first = pa.concat_arrays([pa.array([True]), apart])
+    number = pc.cumulative_sum(first.cast(pa.int64()))
+    is_old = pc.equal(places, _BEFORE)
+    kept = pc.and_not(first, pc.is_in(number, number.filter(is_old)))
+    return places.filter(pc.invert(pc.or_(is_old, kept)))
 
 
 def mark(placed: DataFrame, gone: pa.Array) -> DataFrame:

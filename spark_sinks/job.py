@@ -50,7 +50,7 @@ LOG = logging.getLogger(__name__)
 
 # What of each record is brought to the driver: enough to find out what was counted before.
 _MARKS = ("id", "place", "logged", "usual")
-_NOTHING: dict[str, Any] = {"malformed": {}, "newest": None, "newest_logged": 0.0} | dict.fromkeys(COUNTS, 0)
+_NOTHING: dict[str, Any] = {"malformed": {}} | dict.fromkeys((*COUNTS, "oldest_logged", "newest_logged"), 0)
 
 
 class Job:
@@ -173,10 +173,10 @@ class Job:
         batch, placed = planned.batch, dedupe.located(placed, planned.spans)
         oldest, newest = pc.min_max(found["logged"]).as_py().values()
         if bounds.horizon and oldest is not None:
-            once = dedupe.ids(found)
-            partials.write(once, self._ledger, "seen", batch)
-            seen = self._seen(oldest.timestamp() - bounds.horizon)
-            placed = dedupe.mark(placed, dedupe.duplicates(found, once, seen))
+            known = dedupe.ids(found)
+            partials.write(known, self._ledger, "seen", batch)
+            seen = self._seen(oldest.timestamp() - bounds.horizon, newest.timestamp() + bounds.horizon)
+            placed = dedupe.mark(placed, dedupe.duplicates(known, seen, bounds.horizon))
         summary = aggregate.summarise(placed, self._metrics).toArrow()
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
         partials.write(rolled, self._ledger, "partials", batch)
@@ -186,18 +186,25 @@ class Job:
             partials.write(durations.rows_of(placed, self._metrics), self._ledger, "pairs", batch)
         if noted["malformed"]:
             self._set_aside(placed, planned)
-        return noted | {"newest_logged": newest.timestamp() if newest else 0.0}
+        ends = (each.timestamp() if each else 0.0 for each in (oldest, newest))
+        return noted | dict(zip(("oldest_logged", "newest_logged"), ends, strict=True))
 
-    def _seen(self, since: float) -> Iterator[pa.ChunkedArray]:
+    def _seen(self, since: float, until: float) -> Iterator[pa.Table]:
         for piece in partials.pieces(self._ledger, "seen"):
-            newest = self._ledger.sums(piece.last)["newest_logged"] if piece.high is None else piece.high
-            if newest >= since:
-                yield partials.load("seen", [partials.path(self._ledger, "seen", piece)])["id"]
+            low, high = piece.low, piece.high
+            if low is None or high is None:
+                sums = self._ledger.sums(piece.last)
+                low, high = sums["oldest_logged"], sums["newest_logged"]
+            if high >= since and low <= until:
+                yield partials.load("seen", [partials.path(self._ledger, "seen", piece)])
+
+    def _newest(self) -> float | None:
+        last = self._ledger.last()
+        return self._ledger.sums(last)["newest"] if last else None
 
     def _note(self, summary: pa.Table) -> dict[str, Any]:
         """Add up what became of the records of a batch."""
-        last = self._ledger.last()
-        newest = self._ledger.sums(last)["newest"] if last else None
+        newest = self._newest()
         counts: Counter[str | None] = Counter()
         noted = {"misdated": 0, "late": 0}
         columns = (summary[name].to_pylist() for name in ("reason", "start", "count", "misdated"))

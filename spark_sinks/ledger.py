@@ -21,7 +21,7 @@ from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.plan import Plan, Ranges, add
 
-FORMAT = 1
+FORMAT = 2
 COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
 """What is noted of each batch, beside its malformed records by reason."""
 

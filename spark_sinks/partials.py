@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from spark_sinks import durations, rollup
+from spark_sinks import dedupe, durations, rollup
 from spark_sinks.ledger import Ledger, Segment
 from spark_sinks.metrics import Duration, Metric
 
 SCHEMAS = {
     "partials": rollup.PARTIAL,
     "pairs": durations.EVENT,
-    "seen": pa.schema({"id": pa.int64()}),
+    "seen": dedupe.SEEN,
 }
 UNITS = ["metric", "start", "width"]
 
@@ -30,8 +30,7 @@ def save(table: pa.Table, path: "os.PathLike[str]") -> None:
     """Write a file of parquet that is there whole or not at all."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f"{os.fspath(path)}.part"
-    # The ids are random: nothing makes them smaller.
-    parquet.write_table(table, part, compression="snappy" if len(table.schema) > 1 else "none")
+    parquet.write_table(table, part)
     with open(part, "rb") as file:
         os.fsync(file.fileno())
     os.replace(part, path)

@@ -50,7 +50,8 @@ def _singles(ledger: Ledger, kind: str, after: int, last: int) -> Iterator[Segme
         rows = parquet.read_metadata(path).num_rows if path.exists() else 0
         low = high = None
         if kind == "seen":
-            low = high = ledger.sums(batch)["newest_logged"]
+            sums = ledger.sums(batch)
+            low, high = sums["oldest_logged"], sums["newest_logged"]
         elif rows:
             low, high = _ends(parquet.ParquetFile(path).read([_ORDERED[kind]]), kind)
         yield Segment(batch, batch, rows, low, high)
@@ -93,7 +94,7 @@ def _write(ledger: Ledger, kind: str, group: list[Segment], unite: rollup.Unite)
         table = rollup.merge(table, unite)
     # In order, so that of a file only the rows near some time need be read.
     ordered = _ORDERED.get(kind)
-    table = table.sort_by(ordered) if ordered else table.group_by("id").aggregate([])
+    table = table.sort_by(ordered) if ordered else table.group_by(table.schema.names).aggregate([])
     partials.save(table, partials.path(ledger, kind, whole))
     return whole._replace(rows=len(table))
 

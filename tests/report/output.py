@@ -57,5 +57,7 @@ def write(directory: Path, made: Sequence[Row], **sums: object) -> None:
         batch = ledger.last() + 1
         plan = Plan(batch, (Span(Partition("shop.info", 0), batch * 100, batch * 100 + 100),))
         ledger.write_plan(plan)
-        ledger.write_counted(plan, noted | {"newest": None, "newest_logged": 0.0} | sums)
+        ledger.write_counted(
+            plan, noted | {"newest": None, "oldest_logged": 0.0, "newest_logged": 0.0} | sums
+        )
     ParquetSink(str(directory), cfg.ConfigOpts()).write(ledger.job, batch, pa.table(columns, schema=rows.ROW))

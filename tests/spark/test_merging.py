@@ -50,9 +50,9 @@ def put(kept: ledger.Ledger, batch: int, second: int = 0) -> None:
         event | {"pair": batch, "ending": False, "time": second * 1_000_000 + batch},
     ]
     partials.write(pa.Table.from_pylist(pairs, durations.EVENT), kept, "pairs", batch)
-    partials.write(pa.table({"id": [batch]}), kept, "seen", batch)
+    partials.write(pa.table({"id": [batch], "logged": [second * 1_000_000]}), kept, "seen", batch)
     noted = dict.fromkeys(ledger.COUNTS, batch) | {"malformed": {"short": 1}}
-    kept.write_counted(plan, {**noted, "newest_logged": float(second)})
+    kept.write_counted(plan, {**noted, "oldest_logged": float(second), "newest_logged": float(second)})
 
 
 def figures(kept: ledger.Ledger, since: int = 0) -> dict[recount.Key, float]:

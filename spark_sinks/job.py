@@ -87,14 +87,16 @@ class Job:
             self._count(pending, bounds, sums)
         spans = self._spans(wanted, bounds, sums)
         left = plan.records(spans)
-        if spans and not left and not self._ledger.last():
-            # A first run that finds nothing, or wants nothing, notes from where to go on.
-            self._start(Plan(1, tuple(spans)), bounds, sums)
+        begun = reading.unplaced(self._ledger, spans, bounds)
+        if begun and not left:
+            # Nothing to read, but it is to be noted from where to go on.
+            self._start(Plan(self._ledger.last() + 1, tuple(begun)), bounds, sums)
         left = left if bounds.records is None else min(left, bounds.records)
         self.position.total = self.position.done + left
         while left > 0 and not stopped():
             part = plan.limit(spans, min(left, bounds.batch_records))
-            self._start(Plan(self._ledger.last() + 1, part), bounds, sums)
+            begun = reading.unplaced(self._ledger, spans, bounds, part)
+            self._start(Plan(self._ledger.last() + 1, (*part, *begun)), bounds, sums)
             left -= plan.records(part)
             spans = reading.uncounted(self._ledger, spans)
         self._feed(sums)
@@ -139,7 +141,7 @@ class Job:
                 if reading.readable(self._driver, there)[1]:
                     continue
                 raise faults.translated(error, planned.batch) from error
-        return dict(_NOTHING)
+        return _NOTHING | {"newest": self._newest()}
 
     def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
         raw = self._source.read(self.spark, planned.spans)

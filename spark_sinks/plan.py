@@ -11,7 +11,11 @@ from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import LogUnusable
 
 Ranges = tuple[tuple[int, int], ...]
-"""Offsets from the first number of each pair to before the second, ascending, apart."""
+"""Offsets from the first number of each pair to before the second, ascending, apart.
+
+Where the last one ends is the position. An empty one at the end says that it is beyond what
+is counted: what lies between was left out, or lost.
+"""
 
 Counted = Mapping[Partition, Ranges]
 
@@ -41,11 +45,24 @@ def add(counted: Counted, spans: Iterable[Span]) -> dict[Partition, Ranges]:
         for start, stop in sorted([*made.get(span.partition, ()), span[1:]]):
             if merged and start <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
-            elif stop > start or not merged:
-                # An empty one says from where to go on.
+            else:
                 merged.append((start, stop))
-        made[span.partition] = tuple(merged)
+        made[span.partition] = tuple(each for each in merged if each[0] < each[1] or each is merged[-1])
     return made
+
+
+def unplaced(spans: Iterable[Span], counted: Counted, planned: Iterable[Span], *, lost: bool) -> list[Span]:
+    """Return, as empty spans, where to go on with partitions of which nothing is counted or planned.
+
+    With ``lost`` also those whose records from the position on are gone.
+    """
+    there = {span.partition for span in planned}
+    found = []
+    for span in spans:
+        ranges = counted.get(span.partition)
+        if span.partition not in there and (not ranges or (lost and ranges[-1][1] < span.start)):
+            found.append(span._replace(stop=span.start))
+    return found
 
 
 def uncounted(span: Span, ranges: Ranges) -> list[Span]:
@@ -53,6 +70,8 @@ def uncounted(span: Span, ranges: Ranges) -> list[Span]:
     left = []
     at = span.start
     for start, stop in ranges:
+        if start == stop:
+            continue
         if at < min(start, span.stop):
             left.append(Span(span.partition, at, min(start, span.stop)))
         at = max(at, stop)

@@ -28,7 +28,10 @@ def spans(
         for span, records in plan.check_retention(held, counted)
     ]
     if bounds.since is not None:
-        return uncounted(ledger, driver.spans(names, bounds.since, bounds.until)), lost
+        found = driver.spans(names, bounds.since, bounds.until)
+        # Of a partition with nothing in that time it is to be noted from where to go on.
+        unknown = [span for span in found if span.start == span.stop and span.partition not in counted]
+        return uncounted(ledger, found) + unknown, lost
     ends = held if bounds.until is None else driver.spans(names, None, bounds.until)
     return plan.following(ends, counted, bounds.start), lost
 
@@ -44,11 +47,12 @@ def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
 
     Raises ``LogUnusable`` when a partition ends before the batch does.
     """
-    topics = sorted({span.partition.topic for span in planned.spans})
+    spans = [span for span in planned.spans if span.start < span.stop]
+    topics = sorted({span.partition.topic for span in spans})
     there = set(driver.admin().list_topics())
     held = {span.partition: span for span in driver.spans([topic for topic in topics if topic in there])}
     left, lost = [], []
-    for span in planned.spans:
+    for span in spans:
         topic, number = span.partition
         start, stop = (held[span.partition][1:]) if span.partition in held else (span.stop, span.stop)
         if stop < span.stop:
@@ -69,6 +73,13 @@ def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
         if start < span.stop:
             left.append(span._replace(start=max(start, span.start)))
     return Plan(planned.batch, tuple(left)), lost
+
+
+def unplaced(
+    ledger: Ledger, spans: Sequence[Span], bounds: Bounds, planned: Sequence[Span] = ()
+) -> list[Span]:
+    """Return, as empty spans, from where to go on with the partitions that a batch does not read."""
+    return plan.unplaced(spans, ledger.counted(), planned, lost=bounds.since is None)
 
 
 def uncounted(ledger: Ledger, found: Sequence[Span]) -> list[Span]:

@@ -4,6 +4,7 @@ import csv
 import datetime
 import json
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,41 @@ def test_beginning_at_the_end_a_backfill_and_a_loss(spark: SparkSession, tmp_pat
     made.publish(late)
     again = made.run(spark, rig.bounds(allow_loss=True), outputs)
     assert (again.lost, again.read) == (10, len(late))
+    assert made.run(spark, rig.bounds(), outputs).lost == 0
     assert sum(table(tmp_path / "rows.db").values()) == sum(counted.values()) + 5
+
+
+def test_where_a_run_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """What a bound left out of a first run, or lost, stays so, also of a partition that had nothing."""
+    made = rig.Rig(tmp_path, FEW[:1])
+    sent = [
+        each for each in traffic.records(traffic.notifications(40)) if each.value not in traffic.MALFORMED
+    ]
+    keys = {partition: key for key, partition in _partitions(made).items()}
+    made.publish([record._replace(key=keys[number % 3]) for number, record in enumerate(sent[:12])])
+    middle = time.time()
+    made.publish([record._replace(key=keys[1]) for record in sent[12:15]])
+    assert made.run(spark, rig.bounds(since=middle, records=1)).read == 1
+    made.publish([record._replace(key=keys[2]) for record in sent[15:17]])
+    # Two are left of what is later, and two came: the twelve before are not counted by themselves.
+    assert made.run(spark, rig.bounds()).read == 4
+    assert made.run(spark, rig.bounds(since=0.0, until=middle)).read == 12
+
+    # All of one partition is lost: that is said once.
+    made.publish([record._replace(key=keys[0]) for record in sent[17:20]])
+    made.driver.admin().purge_topic("t.info")
+    lossy = made.run(spark, rig.bounds(allow_loss=True))
+    assert (lossy.lost, lossy.read) == (3, 0)
+    assert (made.run(spark, rig.bounds()).lost, made.ledger.last()) == (0, lossy.batches + 3)
+
+
+def _partitions(made: rig.Rig) -> dict[bytes, int]:
+    """Return a key for each of the three partitions, told by where records with it go."""
+    probes = [b"%d" % number for number in range(30)]
+    made.publish([Record("probe", b"{}", key) for key in probes])
+    found = {each.record.key or b"": each.partition.number for each in made.deliveries(["probe"])}
+    assert set(found.values()) == {0, 1, 2}
+    return found
 
 
 GUEST = """

@@ -57,6 +57,22 @@ def test_going_on_from_what_is_counted() -> None:
     assert plan.following(held, {ONE: ((12, 15),)}, "latest") == [Span(ONE, 15, 20), Span(TWO, 0, 5)]
 
 
+def test_a_position_outlives_a_backfill() -> None:
+    counted = plan.add(plan.add({}, [Span(ONE, 100, 100)]), [Span(ONE, 10, 20)])
+    held = [Span(ONE, 0, 120)]
+    assert plan.following(held, counted, "latest") == [Span(ONE, 100, 120)]
+    assert plan.uncounted(held[0], counted[ONE]) == [Span(ONE, 0, 10), Span(ONE, 20, 120)]
+    assert plan.add(counted, [Span(ONE, 100, 120)]) == {ONE: ((10, 20), (100, 120))}
+
+
+def test_where_to_go_on_with_what_a_batch_does_not_read() -> None:
+    three = Partition("t", 2)
+    spans = [Span(ONE, 30, 40), Span(TWO, 8, 8), Span(three, 5, 9)]
+    counted = {TWO: ((0, 4),)}
+    assert plan.unplaced(spans, counted, spans[:1], lost=False) == [Span(three, 5, 5)]
+    assert plan.unplaced(spans, counted, spans[:1], lost=True) == [Span(TWO, 8, 8), Span(three, 5, 5)]
+
+
 def test_what_retention_took_is_known() -> None:
     held = [Span(ONE, 10, 20), Span(TWO, 5, 9)]
     assert plan.check_retention(held, {}) == []

@@ -9,10 +9,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from notifier_kafka import transport
-from notifier_kafka.driver import Delivery, Partition, Span
+from notifier_kafka.driver import Delivery, Partition, Record, Span
 
 ROWS = 5_000
-"""Rows that cross to the JVM at once."""
+"""Rows that cross to the JVM at once, at most."""
+BYTES = 16 * 1024 * 1024
+"""And bytes, which may be passed by those of a row: an array of Arrow's holds 2 GiB."""
 
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 SCHEMA = pa.schema(
@@ -67,15 +69,23 @@ class Reader(DataSourceReader):
         lent = transport.get_notification_transport(conf, self.options["url"])
         try:
             some: list[Delivery] = []
+            size = 0
             for delivery in lent.driver.read(partition.span):
                 some.append(delivery)
-                if len(some) == ROWS:
+                size += _size(delivery.record)
+                if len(some) == ROWS or size >= BYTES:
                     yield _batch(some)
-                    some = []
+                    some, size = [], 0
             if some:
                 yield _batch(some)
         finally:
             lent.cleanup()
+
+
+def _size(record: Record) -> int:
+    return sum(
+        len(part or b"") for part in (record.value, record.key, *(value for _, value in record.headers))
+    )
 
 
 def _batch(deliveries: list[Delivery]) -> pa.RecordBatch:

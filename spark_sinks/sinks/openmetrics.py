@@ -64,7 +64,7 @@ class OpenMetricsSink:
 
 
 def exposition(units: dict[str, Any]) -> str:
-    """Spell the figures in OpenMetrics' text format."""
+    """Spell the figures in OpenMetrics' text format, without times: node exporter takes no file with them."""
     names: dict[str, list[dict[str, Any]]] = {}
     for _, unit in sorted(units.items()):
         names.setdefault(_FOREIGN.sub("_", unit["metric"]), []).append(unit)
@@ -75,11 +75,10 @@ def exposition(units: dict[str, Any]) -> str:
             f"# HELP {name} {_escape(listed[0]['metric'])}, unit {_escape(listed[0]['unit'] or '1')}"
         )
         for unit in listed:
-            end = unit["start"] + unit["width"]
             for group, value in sorted(unit["rows"], key=lambda row: json.dumps(row[0], sort_keys=True)):
                 labels = {_label(k): v for k, v in sorted(group.items())} | {"window": f"{unit['width']}s"}
                 spelled = ",".join(f'{k}="{_escape(v or "")}"' for k, v in labels.items())
-                lines.append(f"{name}{{{spelled}}} {value!r} {end}")
+                lines.append(f"{name}{{{spelled}}} {value!r}")
     return "\n".join([*lines, "# EOF\n"])
 
 

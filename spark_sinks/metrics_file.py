@@ -38,6 +38,8 @@ _KEYS = (
     *("group_by", "window", "rollups", "percentiles", "buckets", "k"),
 )
 _OPERATORS = ("equals", "not_equals", "one_of", "exists", "above", "below", "like")
+LARGEST = 10**18
+"""A number that is counted for each notification is below it, so that its sum has room."""
 _DURATION_KEYS = ("start", "end", "key", "within")
 
 Operator = Literal["equals", "not_equals", "one_of", "exists", "above", "below", "like"]
@@ -176,7 +178,10 @@ def _value(item: Located | None, members: dict[str, Located]) -> Value:
         return _duration(item, members)
     if isinstance(item.value, str):
         return Latency() if item.value == LATENCY else path(item)
-    return Constant(item.number("value"))
+    number = item.number("value")
+    if abs(number) >= LARGEST:
+        item.refuse(f"value is beyond {LARGEST:.0e}: sums of it would not be exact")
+    return Constant(number)
 
 
 def _duration(item: Located, outer: dict[str, Located]) -> Duration:

@@ -131,6 +131,7 @@ REFUSED = [
         "metrics:\n- name: a\n  kind: percentiles\n  percentiles: [0] #!\n  value: latency",
         "above 0 and at most",
     ),
+    ("metrics:\n- name: a\n  kind: sum\n  value: 1.0e+25 #!", "value is beyond 1e+18: sums of it"),
     ("metrics:\n- name: a\n  kind: top\n  k: 0 #!\n  value: host", "k is a whole number from 1"),
     ("metrics:\n- name: a\n  kind: max\n  value: #!\n    start: '*.s'\n    end: '*.e'", "key is missing"),
     (

@@ -14,7 +14,7 @@ COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
 
 
 class ShowMetrics(Lister):
-    """Show metric rows that a parquet or jdbc output holds, as a table or a line of bars for each group."""
+    """Show the metric rows that files or a database hold, as a table or a line of bars for each group."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -23,7 +23,7 @@ class ShowMetrics(Lister):
             "output",
             nargs="?",
             metavar="KIND:PLACE",
-            help="parquet:DIR or jdbc:URL; the first configured one that is such.",
+            help="parquet:DIR, csv:DIR, json:DIR or jdbc:URL; the first configured one that is such.",
         )
         add("--metric", metavar="PATTERN", default="*", help="Only these, with * and ?.")
         add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after.")
@@ -34,7 +34,7 @@ class ShowMetrics(Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         from spark_sinks import shown
 
-        kinds = ("parquet:", "jdbc:")
+        kinds = ("parquet:", "csv:", "json:", "jdbc:")
         output = parsed_args.output or next((o for o in _outputs(self) if o.startswith(kinds)), None)
         if output is None:
             raise UsageError("metrics show: name an output, such as parquet:/var/lib/metrics")

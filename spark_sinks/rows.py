@@ -4,7 +4,7 @@ import datetime
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -74,6 +74,15 @@ def spelled(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row with its times as text in UTC and its group as a mapping."""
     times = {name: row[name].strftime("%Y-%m-%dT%H:%M:%SZ") for name in ("window_start", "window_end")}
     return row | times | {"group": dict(row["group"])}
+
+
+def table(found: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Make a table of rows that are ``spelled``."""
+    listed = []
+    for row in found:
+        times = {name: datetime.datetime.fromisoformat(row[name]) for name in ("window_start", "window_end")}
+        listed.append({**row, **times, "group": list(row["group"].items())})
+    return pa.Table.from_pylist(listed, ROW)
 
 
 def flat(found: pa.Table) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ Row = tuple[str, str, str, str, float, str]
 def read(output: str, pattern: str, since: Start | None, until: Start | None) -> list[Row]:
     """Return the rows whose metric is like a pattern and whose window overlaps a time."""
     kind, _, place = output.partition(":")
-    if kind == "parquet":
-        found: Iterable[Row] = _parquet(Path(place))
+    if kind in files.FORMATS:
+        found: Iterable[Row] = _directory(kind, Path(place))
     elif kind == "jdbc" and place.startswith("sqlite:"):
         found = _sqlite(place.removeprefix("sqlite:"))
     elif kind == "jdbc" and place.startswith("postgresql:"):
@@ -29,7 +29,7 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
 
         found = PostgresqlSink(place).read()
     else:
-        known = "parquet:DIR, jdbc:sqlite:FILE and jdbc:postgresql://HOST/DATABASE"
+        known = "parquet:DIR, csv:DIR, json:DIR, jdbc:sqlite:FILE and jdbc:postgresql://HOST/DATABASE"
         raise ConfigurationError(f"output {sink.masked(output)}: {known} can be shown")
     after, before = (_iso(at) if isinstance(at, float) else None for at in (since, until))
     return sorted(
@@ -41,10 +41,10 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
     )
 
 
-def _parquet(directory: Path) -> Iterator[Row]:
+def _directory(kind: str, directory: Path) -> Iterator[Row]:
     if not directory.is_dir():
-        raise ConfigurationError(f"output parquet:{directory}: there is no such directory")
-    for row in map(rows.spelled, files.read(directory)):
+        raise ConfigurationError(f"output {kind}:{directory}: there is no such directory")
+    for row in map(rows.spelled, files.read(directory, kind)):
         times = row["window_start"], row["window_end"]
         yield row["metric"], *times, json.dumps(row["group"], sort_keys=True), row["value"], row["unit"]
 

@@ -121,27 +121,27 @@ def marks(directory: Path) -> dict[int, dict[str, Any]]:
     return found
 
 
-def read(directory: Path) -> list[dict[str, Any]]:
+def read(directory: Path, kind: str = "parquet") -> list[dict[str, Any]]:
     """Return the rows of ``table`` one by one."""
-    found: list[dict[str, Any]] = table(directory).to_pylist()
+    found: list[dict[str, Any]] = table(directory, kind).to_pylist()
     return found
 
 
-def table(directory: Path) -> pa.Table:
-    """Return what a parquet sink holds: of each metric and window the rows of the latest batch."""
+def table(directory: Path, kind: str = "parquet") -> pa.Table:
+    """Return what a directory holds: of each metric and window the rows of the latest batch."""
     done = marks(directory)
     try:
-        return latest(directory, sorted(done))
+        return latest(directory, sorted(done), kind)
     except FileNotFoundError as error:
         if marks(directory) == done:
             raise ConfigurationError(f"output {directory}: {error.filename or error} is not there") from error
         # It was compacted meanwhile.
-        return table(directory)
+        return table(directory, kind)
 
 
-def latest(directory: Path, batches: Sequence[int]) -> pa.Table:
+def latest(directory: Path, batches: Sequence[int], kind: str = "parquet") -> pa.Table:
     """Return the rows of batches that count: all of a metric and window are of the latest with some."""
-    tables = [parquet.ParquetFile(part(directory, batch, "parquet")).read() for batch in batches]
+    tables = [FORMATS[kind](part(directory, batch, kind)) for batch in batches]
     whole = pa.concat_tables([rows.ROW.empty_table(), *tables])
     units = whole.select(list(rows.UNIT))
     numbers = [
@@ -155,6 +155,27 @@ def latest(directory: Path, batches: Sequence[int]) -> pa.Table:
     # What a reader looks for lies together.
     order = [(name, "ascending") for name in ("metric", "window_start", "row")]
     return whole.take(counting.sort_by(order)["row"])
+
+
+def _of_parquet(file: Path) -> pa.Table:
+    return parquet.ParquetFile(file).read()
+
+
+def _of_json(file: Path) -> pa.Table:
+    with file.open(encoding="utf-8") as lines:
+        return rows.table(map(json.loads, lines))
+
+
+def _of_csv(file: Path) -> pa.Table:
+    with file.open(encoding="utf-8", newline="") as lines:
+        found = csv.DictReader(lines)
+        return rows.table(
+            row | {"group": json.loads(row["group"]), "value": float(row["value"])} for row in found
+        )
+
+
+FORMATS = {"parquet": _of_parquet, "csv": _of_csv, "json": _of_json}
+"""What reads a file of each format."""
 
 
 def _strangers(directory: Path) -> list[str]:

@@ -263,8 +263,12 @@ class Driver(abc.ABC):
         left for the first call to find.
         """
 
-    def transaction(self) -> Transaction:
-        """A new transaction. Several may be open at once. A driver without any leaves this as it is."""
+    def transaction(self, name: str | None = None) -> Transaction:  # noqa: ARG002 - who overrides it has use for it
+        """A new transaction. Several may be open at once. A driver without any leaves this as it is.
+
+        A name is for one process at a time, which goes on where another ended: once this
+        returns, what that one left open by the name is aborted, and nobody has to wait for it.
+        """
         raise DeliveryFailed(f"{self.url.transport}:// has no transactions")
 
     @abc.abstractmethod

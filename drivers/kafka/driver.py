@@ -96,10 +96,12 @@ class KafkaDriver(Driver):
         self._lent.add(gate)
         return gate
 
-    def transaction(self) -> KafkaTransaction:
+    def transaction(self, name: str | None = None) -> KafkaTransaction:
         self._refuse_closed()
+        if name is not None:
+            self._transactors.claim(name)
         largest = self._settings.max_request_size
-        return KafkaTransaction(self._transactors, self._topics, self._ends, largest)
+        return KafkaTransaction(self._transactors, self._topics, self._ends, largest, name)
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
         for topic in topics:

@@ -12,7 +12,12 @@ _PRIVATE = re.compile(r"notifier-kafka-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 def private() -> str:
     """Make a name for a group of one, or a transaction's, which ACLs know by its beginning."""
-    return f"notifier-kafka-{uuid.uuid4()}"
+    return owned(str(uuid.uuid4()))
+
+
+def owned(name: str) -> str:
+    """Make the name of a transaction that one process has after another."""
+    return f"notifier-kafka-{name}"
 
 
 def is_private(group: str) -> bool:

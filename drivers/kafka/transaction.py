@@ -19,6 +19,7 @@ from .properties import REQUEST_TIMEOUT
 
 SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
 LOOK = 0.005
+CLAIM = 60.0  # seconds at most until what another process left open is aborted
 Ends = Callable[[Iterable[Partition]], dict[Partition, int]]
 
 
@@ -28,17 +29,38 @@ class Transactors:
     def __init__(self, make: Callable[[str], client.Transactor]) -> None:
         self._make = make
         self._idle: list[client.Transactor] = []
+        self._named: dict[str, client.Transactor] = {}
         self._lock = threading.Lock()
         self._closed = False
 
-    def publish(self, records: list[Record], timeout: float) -> list[Receipt]:
+    def claim(self, name: str) -> None:
+        """Shut out who had the name before, and have what that one left open aborted."""
+        with self._lock:
+            if name in self._named:
+                return
+        transactor = self._make(naming.owned(name))
+        deadline = time.monotonic() + CLAIM
+        try:
+            # To be made known is what does it.
+            transactor.begin(deadline)
+            transactor.abort(deadline)
+        except BaseException:
+            transactor.close()
+            raise
+        with self._lock:
+            self._named[name] = transactor
+
+    def publish(self, records: list[Record], timeout: float, name: str | None = None) -> list[Receipt]:
         with self._lock:
             if self._closed:
                 raise DeliveryFailed("the Kafka driver is closed: make a new one")
-            transactor = self._idle.pop() if self._idle else None
+            if name is not None:
+                transactor = self._named.pop(name, None)
+            else:
+                transactor = self._idle.pop() if self._idle else None
         if transactor is None:
             # An id of its own for each: two producers of one id shut each other out.
-            transactor = self._make(naming.private())
+            transactor = self._make(naming.private() if name is None else naming.owned(name))
         try:
             receipts = _publish(transactor, records, timeout)
         except BaseException:
@@ -46,7 +68,10 @@ class Transactors:
             raise
         with self._lock:
             if not self._closed:
-                self._idle.append(transactor)
+                if name is None:
+                    self._idle.append(transactor)
+                else:
+                    self._named[name] = transactor
                 return receipts
         transactor.close()
         return receipts
@@ -54,7 +79,8 @@ class Transactors:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
+            idle, self._idle = [*self._idle, *self._named.values()], []
+            self._named.clear()
         for transactor in idle:
             transactor.close()
 
@@ -93,11 +119,14 @@ def _receipts(outcomes: Sequence[Receipt | MessagingException | None], timeout: 
 class KafkaTransaction:
     """A ``Transaction``."""
 
-    def __init__(self, transactors: Transactors, topics: Topics, ends: Ends, largest: int) -> None:
+    def __init__(
+        self, transactors: Transactors, topics: Topics, ends: Ends, largest: int, name: str | None = None
+    ) -> None:
         self._transactors = transactors
         self._topics = topics
         self._ends = ends
         self._largest = largest
+        self._name = name
         self._records: list[Record] = []
         self._ended = False
 
@@ -126,7 +155,7 @@ class KafkaTransaction:
                 topic: self._topics.ensure(topic) for topic in {record.topic for record in self._records}
             }
             placed = [self._topics.place(record, counts[record.topic]) for record in self._records]
-            receipts = self._transactors.publish(placed, timeout)
+            receipts = self._transactors.publish(placed, timeout, self._name)
         except DeliveryFailed:
             raise
         except MessagingException as error:

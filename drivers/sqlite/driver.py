@@ -58,7 +58,7 @@ class SqliteDriver(Driver):
         self._outboxes.add(outbox)
         return outbox
 
-    def transaction(self) -> LogTransaction:
+    def transaction(self, name: str | None = None) -> LogTransaction:  # noqa: ARG002 - all end with their process
         return LogTransaction(self._appender())
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> LogSubscription:

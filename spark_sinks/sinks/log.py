@@ -4,6 +4,9 @@ The last record of the transaction, in a topic of its own, says which batch it w
 rows and the note of them are there together or not at all, and after a crash the note tells
 which it was. That holds for readers that ask for what is committed. A consumer takes of a
 metric and window the records with the highest ``batch``.
+
+A transaction has the name of the job and topic: what a killed run left open ends when the next
+one asks for the note, not when the broker loses patience.
 """
 
 import contextlib
@@ -42,6 +45,8 @@ class LogSink:
             if self.topic + MARKS not in there:
                 # The newest note must outlive any retention.
                 driver.admin().create_topic(self.topic + MARKS, 1, {"cleanup.policy": "compact"})
+            # What a run that was killed left open would hide the note of each batch after it.
+            driver.transaction(self._name(job)).abort()
             found = _newest(driver, self.topic + MARKS)
         if found is None:
             return 0
@@ -54,7 +59,7 @@ class LogSink:
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
         with self._driver() as driver:
-            whole = driver.transaction()
+            whole = driver.transaction(self._name(job))
             for row in map(rows.spelled, found.to_pylist()):
                 key = json.dumps(
                     [row["metric"], row["window_start"], row["window_end"], row["group"]], sort_keys=True
@@ -63,6 +68,9 @@ class LogSink:
             mark = json.dumps({"job": job, "batch": batch, "rows": len(found)})
             whole.offer(Record(self.topic + MARKS, mark.encode(), job.encode()))
             whole.commit(PATIENCE)
+
+    def _name(self, job: str) -> str:
+        return f"{job}-{self.topic}"
 
     @contextlib.contextmanager
     def _driver(self) -> Iterator[Driver]:

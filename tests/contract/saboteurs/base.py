@@ -55,8 +55,8 @@ class Saboteur(Driver):
         self.group = group
         return self.subscription_class(self.inner.subscribe(topics, group, start), self)
 
-    def transaction(self) -> Transaction:
-        return self.transaction_class(self.inner.transaction(), self)
+    def transaction(self, name: str | None = None) -> Transaction:
+        return self.transaction_class(self.inner.transaction(name), self)
 
     def spans(
         self, topics: Sequence[str], since: float | None = None, until: float | None = None

@@ -15,10 +15,12 @@ OPTS = [
         help="Tasks that share a grouping. Not set: as many as this machine has processors.",
     ),
     cfg.StrOpt("java", help="The Java to use: a program or a JAVA_HOME. Not set: the first that suits."),
-    cfg.DictOpt(
+    cfg.MultiStrOpt(
         "spark_properties",
-        default={},
-        help="Anything else of Spark's configuration: spark.executor.memory:4g,spark.eventLog.enabled:true.",
+        default=[],
+        help="Anything else of Spark's configuration, one line for each property or several in one: "
+        "spark.executor.memory:4g,spark.eventLog.enabled:true. A comma belongs to the value unless a "
+        "name that begins with spark. follows.",
     ),
     cfg.StrOpt("metrics_file", help="The YAML file of the metrics. Not set: a default set of metrics."),
     cfg.MultiStrOpt(

@@ -1,6 +1,7 @@
 """From options and arguments to a job: everything that can be refused before Spark starts."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ CONSOLE = "console:"
 OWN = "_job"
 """The checkpoint within an output."""
 
+_NEXT = re.compile(r",(?=\s*spark\.[\w.-]+\s*:)")
 _DIRECTORIES = ("parquet", "csv", "json")
 
 
@@ -37,6 +39,7 @@ def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
     for name, value in given.items():
         if value is not None:
             setattr(group, name, value)
+    group.spark_properties = _properties(group.spark_properties)
     try:
         window = metrics.parse_width(group.window)
     except ValueError as error:
@@ -44,6 +47,19 @@ def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
     found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
     outputs = tuple(group.output or [CONSOLE])
     return Settings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
+
+
+def _properties(lines: Sequence[str]) -> dict[str, str]:
+    """Read properties of Spark's; a comma ends one where the name of the next follows."""
+    found = {}
+    for each in (each.strip() for line in lines for each in _NEXT.split(line)):
+        name, colon, value = each.partition(":")
+        if not colon or not name.startswith("spark."):
+            raise ConfigurationError(
+                f"[spark_sinks] spark_properties: {each!r} is not of the form spark.NAME:VALUE"
+            )
+        found[name.strip()] = value.strip()
+    return found
 
 
 def digests(wanted: Sequence[Metric]) -> dict[str, str]:

@@ -142,3 +142,16 @@ def test_a_commit_that_is_not_answered_says_that_it_may_be_either(
     again = driver.transaction()
     again.offer(Record(topic, b"after"))
     assert len(again.commit(30)) == 1
+
+
+def test_a_name_is_of_the_latest_who_asks(connect: Connect, topic: str) -> None:
+    former, latter = connect(), connect()
+    late = former.transaction(topic)
+    late.offer(Record(topic, b"late"))
+    for value in (b"1", b"2"):
+        one = latter.transaction(topic)
+        one.offer(Record(topic, value, b"k"))
+        one.commit(30)
+    with pytest.raises(DeliveryFailed):
+        late.commit(30)
+    assert contents(latter, topic) == [b"1", b"2"]

@@ -33,7 +33,11 @@ class Transactor:
         outcomes: list[Receipt | MessagingException | None] = [None] * len(records)
         for number, record in enumerate(records):
             self._produce(number, record, outcomes, deadline)
-        self._producer.flush(max(0.0, deadline - time.monotonic()))
+        try:
+            self._producer.flush(max(0.0, deadline - time.monotonic()))
+        except (KafkaException, SystemError) as error:
+            # Fatal, such as that another producer has its id; librdkafka may trip over it in a callback.
+            raise DeliveryFailed(f"transaction aborted: {error.__cause__ or error}") from error
         return outcomes
 
     def commit(self, deadline: float) -> None:

@@ -1,15 +1,19 @@
 """A job with everything that it needs: its ledger held, its Spark started, its sinks opened."""
 
 import contextlib
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from notifier_kafka.driver import Driver
+from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from spark_sinks import job, ledger, session, source
 from spark_sinks.settings import Settings, digests
 from spark_sinks.sinks import sink
 from spark_sinks.sums import Sums
+
+LOG = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
@@ -21,7 +25,7 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
     sinks = {sink.masked(output): sink.load(output, conf) for output in chosen.outputs}
     with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
         for each in sinks.values():
-            each.last(kept.job)
+            _refuse_early(each, kept.job)
         group = chosen.group
         left = Path("artifacts").absolute()
         was_there = left.exists()
@@ -42,6 +46,16 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
             if not was_there:
                 # Spark 4.0 makes it in the working directory, has no use for it and leaves it.
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def _refuse_early(one: sink.Sink, job: str) -> None:
+    """Refuse what the configuration is to blame for. Of what else fails the run says which sink it was."""
+    try:
+        one.last(job)
+    except (ConfigurationError, DriverLoadFailure):
+        raise
+    except Exception as error:  # noqa: BLE001 - a sink may be anybody's
+        LOG.debug("an output does not answer yet: %s", error)
 
 
 def lines(sums: Sums) -> Iterator[str]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib import parse
@@ -17,7 +17,9 @@ import pg8000.dbapi
 import pytest
 import rig
 import server
+import test_kills
 import test_sinks
+import traffic
 
 from notifier_kafka.errors import (
     ConfigurationError,
@@ -25,7 +27,7 @@ from notifier_kafka.errors import (
     MessagingException,
     TransportUnavailable,
 )
-from spark_sinks import shown
+from spark_sinks import metrics_file, shown
 from spark_sinks.sinks import log, postgresql, sink
 
 ODD = "a\x00b é ' \" \\ ; DROP TABLE metric_rows; --" + "x" * 20_000
@@ -124,6 +126,30 @@ def test_a_server_that_goes_away_in_a_batch_and_comes_back(output: str, url: str
     assert [row[4] for row in shown.read(output, "*", None, None)] == [1.0]
     write()
     assert [row[4] for row in shown.read(output, "*", None, None)] == [2.0, 2.0]
+
+
+def test_a_server_that_is_away_when_a_run_begins(
+    jvm: Callable[[], dict[str, str]], output: str, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m.yaml").write_text("metrics:\n  - {name: count, kind: count, window: 1h}\n")
+    made = rig.Rig(tmp_path, metrics_file.read(str(tmp_path / "m.yaml")))
+    made.publish(traffic.records(traffic.notifications(30)))
+    test_kills.configure(made, [output, f"parquet:{tmp_path}/out"])
+    with contextlib.closing(server.connect(parse.urlsplit(url).port or 0, "postgres")) as door:
+        door.autocommit = True
+        allow = f"ALTER DATABASE {server.DATABASE} ALLOW_CONNECTIONS"
+        door.cursor().execute(f"{allow} false")
+        try:
+            with pytest.raises(AssertionError, match="not currently accepting connections") as caught:
+                test_kills.run(made, "", jvm())
+        finally:
+            door.cursor().execute(f"{allow} true")
+    assert f"jdbc:postgresql://{server.USER}:***@" in str(caught.value)
+    assert "the other outputs have everything" in str(caught.value)
+    assert made.parquet("out") == made.truth()
+    assert test_kills.run(made, "", jvm()) == 0
+    rows = shown.read(output, "*", None, None)
+    assert rows == shown.read(f"parquet:{tmp_path}/out", "*", None, None)
 
 
 def test_two_that_make_the_tables_at_once(output: str) -> None:

@@ -1,8 +1,7 @@
 """Metrics by Spark, beside the floor and beside a loop that a user would write by hand.
 
 The floor is what Spark's connector takes to read the same records and add up their lengths.
-The loop is one process of confluent-kafka and orjson that counts the same default metrics
-into a dict, without percentiles, durations, duplicates or crashes in mind.
+The loop makes the same default metrics in one process of Python: ``spark_loop``.
 """
 
 import contextlib
@@ -14,17 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 from oslo_config import cfg
 from pyspark.sql import functions as F  # noqa: N812
 
-from benchmarks.bare_kafka import PATIENCE, Void
+from benchmarks.bare_kafka import Void
+from benchmarks.spark_loop import loop
 from benchmarks.spark_traffic import PARTITIONS, append, publish
 from notifier_kafka import jars, transport
 from notifier_kafka.driver import Driver
@@ -165,30 +162,6 @@ _RICH = (
     Metric("sizes", "percentiles", "B", value=_SIZE, windows=_HOUR),
     Metric("ids", "distinct", "1", value=Where("payload", ("instance_id",)), windows=_HOUR),
 )
-
-
-def loop(bootstrap: str, count: int) -> None:
-    """Count the default metrics the way one does by hand."""
-    from confluent_kafka import Consumer, TopicPartition
-
-    own = {"bootstrap.servers": bootstrap, "group.id": str(uuid.uuid4()), "enable.auto.commit": False}
-    consumer = Consumer(own)
-    consumer.assign([TopicPartition("bench.info", number, 0) for number in range(PARTITIONS)])
-    counts: defaultdict[tuple[Any, ...], int] = defaultdict(int)
-    left = count
-    while left:
-        found = consumer.consume(min(left, 1_000), PATIENCE)
-        if not found:
-            raise Void(f"{left} did not arrive")
-        for message in found:
-            one = orjson.loads(orjson.loads(message.value())["oslo.message"])
-            minute, publisher = one["timestamp"][:16], one["publisher_id"]
-            counts[minute, publisher, one["event_type"], one["priority"]] += 1
-            if one["priority"] in ("ERROR", "CRITICAL"):
-                counts[minute, publisher] += 1
-            counts[publisher,] += 1
-        left -= len(found)
-    consumer.close()
 
 
 def _timed(name: str, records: int, work: Callable[[], object]) -> Figure:

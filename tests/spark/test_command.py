@@ -1,10 +1,15 @@
 """``notifier-kafka aggregate`` as a program: what it refuses before Spark starts."""
 
 import csv
+import datetime
+import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rig
@@ -20,7 +25,9 @@ def command(made: rig.Rig, *arguments: str) -> list[str]:
     return [*program, *arguments]
 
 
-def run(made: rig.Rig, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    made: rig.Rig, *arguments: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(made, *arguments),
         capture_output=True,
@@ -28,6 +35,7 @@ def run(made: rig.Rig, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=DEADLINE,
         check=False,
         cwd=made.directory,
+        env={**os.environ, **(env or {})},
     )
 
 
@@ -103,3 +111,48 @@ def test_what_spark_submit_needs_is_fetched_with_the_java_of_the_file(tmp_path: 
     assert (done.returncode, done.stdout) == (Exit.MISSING_EXTRA, "")
     assert "/nowhere/java" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_options_that_reach_a_run(tmp_path: Path) -> None:
+    """A bound, a horizon and properties of Spark's, in a process with a Spark of its own."""
+    made = rig.Rig(tmp_path)
+    sent = [
+        each for each in traffic.records(traffic.notifications(30)) if each.value not in traffic.MALFORMED
+    ]
+    made.publish([*sent[:20], *sent[:5]])
+    until = max(each.timestamp for each in made.deliveries()) + 1e-6
+    made.publish(sent[20:])
+    (tmp_path / "events").mkdir()
+    (tmp_path / "nk.conf").write_text(
+        "[spark_sinks]\nmaster = local[1]\ndeduplicate = 0\n"
+        "spark_properties = spark.test.list:a,b, spark.eventLog.enabled:true,spark.eventLog.compress:false\n"
+        f"spark_properties = spark.eventLog.dir:file://{tmp_path}/events\n"
+    )
+    arguments = ["--topic", "t", "--output", "parquet:out", "-f", "json"]
+    when = datetime.datetime.fromtimestamp(until, datetime.UTC).isoformat()
+    done = run(made, "--config-file", "nk.conf", "aggregate", *arguments, "--until", when)
+    assert done.returncode == 0, done.stderr[-3000:]
+    sums = json.loads(done.stdout)
+    assert (sums["read"], sums["decoded"], sums["duplicate"]) == (25, 25, 0)
+    logged = "".join(
+        path.read_text("utf-8", "replace")
+        for path in (tmp_path / "events").rglob("*[!.crc]")
+        if path.is_file()
+    )
+    assert '"spark.test.list":"a,b"' in logged
+
+
+def test_jars_that_are_not_there(tmp_path: Path, kafka_cluster: Any) -> None:
+    made = rig.Rig(tmp_path, url=kafka_cluster.url)
+    made.transport.cleanup()
+    there = tmp_path / "cache"
+    there.touch()
+    done = run(
+        made,
+        *("aggregate", "--checkpoint-dir", "checkpoint"),
+        env={"XDG_CACHE_HOME": str(there)},
+    )
+    assert (done.returncode, done.stdout) == (Exit.MISSING_EXTRA, "")
+    assert re.fullmatch(
+        r"notifier-kafka: .*jars spark-kafka-4\S* .*cannot be kept in .*; set XDG_CACHE_HOME\n", done.stderr
+    )

@@ -36,11 +36,13 @@ def bounds(**changes: Any) -> Bounds:
 class Rig:
     """One directory with a log, a checkpoint and outputs."""
 
-    def __init__(self, directory: Path, wanted: Sequence[Metric] | None = None, url: str = "") -> None:
+    def __init__(
+        self, directory: Path, wanted: Sequence[Metric] | None = None, url: str = "", ini: str = ""
+    ) -> None:
         self.directory = directory
         self.metrics = wanted or metrics.default()
         self.url = url or f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
-        self.transport = transport.get_notification_transport(conf(), self.url)
+        self.transport = transport.get_notification_transport(conf(ini), self.url)
         self.driver: Driver = self.transport.driver
         self.ledger = ledger.Ledger(directory / "checkpoint")
 

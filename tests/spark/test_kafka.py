@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from notifier_kafka.errors import ConfigurationError, LogUnusable, TransportUnavailable
 from notifier_kafka.testing.clusters import kafka_cluster, make_kafka_cluster
 from notifier_kafka.url import TransportURL
+from notifier_kafka_drivers.kafka.credentials import Security
 from spark_sinks import kafka_source, plan, source
 
 __all__ = ["kafka_cluster", "make_kafka_cluster"]
@@ -59,6 +60,15 @@ def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: An
     parts = [part for span in spans for part in plan.uncounted(span, ((2, 5),))]
     frame = source.load(made.driver.url).read(spark, parts)
     assert frame.count() == plan.records(parts) == len(sent) + 30 - 3 * 4
+    made.transport.cleanup()
+
+
+def test_a_job_over_tls_with_a_login(spark: SparkSession, tmp_path: Path, make_kafka_cluster: Any) -> None:
+    cluster = make_kafka_cluster(security=Security(tls=True, sasl="scram"))
+    made = rig.Rig(tmp_path, test_job.FEW[:1], cluster.url, str(cluster.ini()))
+    made.publish(traffic.records(traffic.notifications(40, seed=5), "secret.info"))
+    made.run(spark, rig.bounds(), [f"parquet:{tmp_path}/out"], ["secret"])
+    assert made.parquet("out") == made.truth(["secret.info"])
     made.transport.cleanup()
 
 

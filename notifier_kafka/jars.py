@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 
 from notifier_kafka import cache, java
@@ -78,6 +78,26 @@ def listed(name: str) -> list[Jar]:
         group, artifact, version = coordinates.split(":")
         jars.append(Jar(group, artifact, version, sha256))
     return jars
+
+
+def spark_kafka() -> str:
+    """Name the set that is for the PySpark that is installed.
+
+    Raises ``DriverLoadFailure`` when there are no sums for that: nothing is fetched unverified.
+    """
+    try:
+        version = metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        return SPARK_KAFKA
+    name = f"spark-kafka-{version}"
+    if not LISTS.joinpath(f"{name}.sha256").is_file():
+        raise DriverLoadFailure(
+            f"jars {name}",
+            "this release has no SHA-256 sums of them; run: pip install pyspark=="
+            f"{SPARK_KAFKA.rpartition('-')[2]}, or have Spark get them, unverified: [spark_sinks] "
+            f"spark_properties = spark.jars.packages:org.apache.spark:spark-sql-kafka-0-10_2.13:{version}",
+        )
+    return name
 
 
 def directory(name: str) -> Path:

@@ -35,7 +35,7 @@ class ByConnector:
         self._properties = properties(url)
 
     def jars(self, fetch: Fetch) -> Sequence[Path]:
-        return fetch(jars.SPARK_KAFKA)
+        return fetch(jars.spark_kafka())
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         frames = [self._read(spark, layer) for layer in _layers(spans)]

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from notifier_kafka.driver import Driver
@@ -34,7 +34,7 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
                 group.master,
                 group.memory,
                 group.shuffle_partitions,
-                jars=needed.jars(fetch),
+                jars=_jars(needed, fetch, group.spark_properties),
                 java=group.java,
                 extra=group.spark_properties,
             )
@@ -46,6 +46,17 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
             if not was_there:
                 # Spark 4.0 makes it in the working directory, has no use for it and leaves it.
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def _jars(needed: source.Source, fetch: source.Fetch, properties: Mapping[str, str]) -> Sequence[Path]:
+    """Get the jars of a source; where that fails, those that the user names have to do."""
+    try:
+        return needed.jars(fetch)
+    except DriverLoadFailure as error:
+        if not properties.keys() & {"spark.jars", "spark.jars.packages"}:
+            raise
+        LOG.warning("%s; those of spark_properties are used", error)
+        return ()
 
 
 def _refuse_early(one: sink.Sink, job: str) -> None:

@@ -78,6 +78,8 @@ def properties(settings: Settings) -> dict[str, str]:
     partitions = settings.shuffle_partitions or (os.cpu_count() or 1)
     made = {"spark.master": settings.master, "spark.driver.memory": settings.memory}
     made["spark.sql.shuffle.partitions"] = str(partitions)
+    made |= settings.extra
     if settings.jars:
-        made["spark.jars"] = ",".join(str(jar) for jar in settings.jars)
-    return {**QUICK, **(LOCAL if local else {}), **made, **settings.extra, **FIXED}
+        theirs = [settings.extra["spark.jars"]] if "spark.jars" in settings.extra else []
+        made["spark.jars"] = ",".join([*map(str, settings.jars), *theirs])
+    return {**QUICK, **(LOCAL if local else {}), **made, **FIXED}

@@ -21,7 +21,7 @@ def needed(given: list[str]) -> list[str]:
     program = main.App()
     program.options = program.parser.parse_args(given)
     java_option = known.java_option(program.configuration(), "spark_sinks")
-    fetched = ",".join(map(str, fetching.fetch(jars.SPARK_KAFKA, java_option)))
+    fetched = ",".join(map(str, fetching.fetch(jars.spark_kafka(), java_option)))
     return ["--jars", fetched, os.path.abspath(__file__)]
 
 

@@ -117,7 +117,12 @@ def _bring(extra: str) -> str:
 def cached_jars() -> Iterator[Finding]:
     """Tell which jars are in the cache and are what they should be."""
     can_fetch = importlib.util.find_spec("pyspark") or shutil.which("mvn")
-    for check, name, command in _JARS:
+    for check, listed_as, command in _JARS:
+        try:
+            name = jars.spark_kafka() if listed_as == jars.SPARK_KAFKA else listed_as
+        except errors.DriverLoadFailure as error:
+            yield Finding("WARN", check, str(error))
+            continue
         missing, listed = jars.missing(name), jars.listed(name)
         where = jars.directory(name)
         if not missing:

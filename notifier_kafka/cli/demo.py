@@ -114,7 +114,7 @@ class Demo(Lister):
             yield f"sqlite:///{directory}/log.db"
             return
         java_option = known.java_option(self.program.configuration(), "broker")
-        for name in [jars.KAFKA] + ([] if args.no_spark else [jars.SPARK_KAFKA]):
+        for name in [jars.KAFKA] + ([] if args.no_spark else [jars.spark_kafka()]):
             fetching.fetch(name, java_option)
         bar = Bar("broker")
         bar.show(0, "starts")

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pyspark
 import pytest
 import rig
 
-from notifier_kafka.errors import ConfigurationError
-from spark_sinks import session, settings
+from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
+from notifier_kafka.url import TransportURL
+from spark_sinks import running, session, settings, source
 
 
 def properties(tmp_path: Path, *lines: str) -> dict[str, str]:
@@ -31,6 +33,36 @@ def test_properties_of_spark_may_hold_commas(tmp_path: Path) -> None:
     made = session.properties(session.Settings(extra=expected | {"spark.sql.ansi.enabled": "true"}))
     assert made.items() >= expected.items()
     assert made["spark.sql.ansi.enabled"] == "false"
+
+
+def test_jars_of_the_user_are_beside_ours() -> None:
+    given = session.Settings(jars=[Path("/a.jar"), Path("/b.jar")], extra={"spark.jars": "/c.jar,/d.jar"})
+    assert session.properties(given)["spark.jars"] == "/a.jar,/b.jar,/c.jar,/d.jar"
+
+
+def test_a_pyspark_that_we_have_no_sums_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    url = TransportURL.parse(rig.conf(), "kafka://h/")
+    asked: list[str] = []
+
+    def fetch(name: str) -> list[Path]:
+        asked.append(name)
+        return []
+
+    source.load(url).jars(fetch)
+    assert asked == [f"spark-kafka-{pyspark.__version__}"]
+    # As pip would leave it.
+    info = tmp_path / "pyspark-4.99.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 4.99.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        DriverLoadFailure, match=r"pip install pyspark==4\.0\.0, or .*_2\.13:4\.99\.1"
+    ) as caught:
+        source.load(url).jars(fetch)
+    assert "\n" not in str(caught.value)
+    assert running._jars(source.load(url), fetch, {"spark.jars.packages": "x:y:1"}) == ()
+    with pytest.raises(DriverLoadFailure):
+        running._jars(source.load(url), fetch, {"spark.executor.cores": "1"})
 
 
 @pytest.mark.parametrize("line", ["spark.executor.cores", "executor.cores:4"])

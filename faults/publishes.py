@@ -155,7 +155,7 @@ class Publisher:
 
     def _took(self) -> dict[str, float]:
         took, queued = self._watch.read()
-        # The first call of a process starts the client, and is told apart.
+        # The first call of a process is shown by itself, and judged as the rest.
         what, self._what = self._what, "took"
         return {what: took, "queued": queued}
 

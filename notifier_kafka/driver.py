@@ -255,14 +255,6 @@ class Driver(abc.ABC):
     @abc.abstractmethod
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher: ...
 
-    def load(self) -> None:  # noqa: B027 - most drivers have nothing to do
-        """Read the options and load the code that publishing needs. No I/O on the log.
-
-        Called when a notifier is made: no call of a publisher has to do it, and who made the
-        notifier hears of a wrong option as a ``ConfigurationError``. What else is wrong is
-        left for the first call to find.
-        """
-
     def transaction(self, name: str | None = None) -> Transaction:  # noqa: ARG002 - who overrides it has use for it
         """A new transaction. Several may be open at once. A driver without any leaves this as it is.
 

@@ -49,7 +49,6 @@ class Notifier:
         key: KeySpec = None,
     ) -> None:
         settings = options.notifications(transport.conf)
-        transport.prepare()
         self.transport = transport
         self.publisher_id = publisher_id
         self.retry: int = settings.retry if retry is None else retry
@@ -65,6 +64,7 @@ class Notifier:
         names = [driver] if driver is not None else settings.driver
         self._driver_names = [name for name in dict.fromkeys(names) if name]
         self._channels = self._load_channels(list(topics or settings.topics), driver)
+        self._open()
 
     def _load_channels(self, topics: list[str], given: str | None) -> list[channel.Channel]:
         if not self._driver_names:
@@ -72,6 +72,10 @@ class Notifier:
         with options.blame(self.transport.conf, "driver", given=given):
             classes = [plugins.load(channel.NAMESPACE, name) for name in self._driver_names]
         return [make(self.transport.conf, topics, self.transport) for make in classes]
+
+    def _open(self) -> None:
+        if any(each.publishes for each in self._channels):
+            self.transport.prepare(self.retry)
 
     def prepare(
         self,
@@ -91,6 +95,7 @@ class Notifier:
         if retry is not _UNCHANGED:
             special.retry = -1 if retry is None else retry
             special._how = special._how._replace(retry=special.retry)  # noqa: SLF001 - a copy of ourselves
+            special._open()  # noqa: SLF001
         if wait is not _UNCHANGED:
             special._wait = wait  # noqa: SLF001
         return special

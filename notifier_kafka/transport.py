@@ -11,7 +11,13 @@ from notifier_kafka import driver as driver_contract
 from notifier_kafka import options, plugins, spool
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Driver, Limits, OnSettled, Publisher, Record
-from notifier_kafka.errors import DeliveryFailed, OutboxFull, TransportUnavailable
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DeliveryFailed,
+    MessagingException,
+    OutboxFull,
+    TransportUnavailable,
+)
 from notifier_kafka.losses import Losses, OnLoss
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.ring import Ring
@@ -71,9 +77,21 @@ class NotificationTransport:
             self._said_silent = True
             LOG.warning("No [notifications] driver is configured: notifications are not sent")
 
-    def prepare(self) -> None:
-        """Load what is needed and find out whether the spool can be used, before anything is published."""
-        self.driver.load()
+    def prepare(self, retry: int = -1) -> None:
+        """Open the publisher of calls with ``retry``, so that the first of them is like any other.
+
+        Does no I/O on the log. Raises ``ConfigurationError`` when an option is wrong or the spool cannot
+        be used; what else is wrong is the first call's to raise.
+        """
+        self._open_spool()
+        try:
+            self._open(retry)
+        except ConfigurationError:
+            raise
+        except MessagingException as error:
+            LOG.debug("No publisher yet: %s", error)
+
+    def _open_spool(self) -> None:
         with self._opening:
             if self._on_full == "spool" and self._spool is None and not self._closed:
                 self._spool = spool.opened(self.conf, self._settings, lambda: self._bus(-1), self._losses)
@@ -147,7 +165,7 @@ class NotificationTransport:
             if self._closed:
                 raise DeliveryFailed("the transport was cleaned up; get a new one to publish")
             if retry not in self._publishers:
-                self.prepare()
+                self._open_spool()
                 publisher = self._bus(retry)
                 if self._spool is not None:
                     publisher = self._spool.publisher(publisher)

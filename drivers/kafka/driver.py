@@ -1,6 +1,5 @@
 """The Kafka driver: what both client libraries share is here and in the modules beside."""
 
-import contextlib
 import functools
 import threading
 import weakref
@@ -19,7 +18,7 @@ from notifier_kafka.driver import (
     Start,
     Subscription,
 )
-from notifier_kafka.errors import ConfigurationError, MessagingException, TransportUnavailable
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 from notifier_kafka.url import TransportURL
 
 from . import naming, options, partitioning, properties, reach, reading
@@ -50,7 +49,7 @@ class KafkaDriver(Driver):
         _FORKED.add(self)
 
     # The next four when first asked for: to read options is to read files, and to load a
-    # client library is to look for it in others. Who publishes loads that before the first call.
+    # client library is to look for it in others. A notifier asks when it is made.
     @functools.cached_property
     def _settings(self) -> SimpleNamespace:
         return self.url.settings(options.GROUP, options.OPTS)
@@ -60,13 +59,9 @@ class KafkaDriver(Driver):
         return properties.common(self.url, self._settings)
 
     @functools.cached_property
-    def _library(self) -> type[client.Client]:
-        return loading.load(self._settings.client)
-
-    @functools.cached_property
     def _client(self) -> client.Client:
         reach.check_files(self._common)
-        return self._library(self._common)
+        return loading.load(self._settings.client)(self._common)
 
     @functools.cached_property
     def _topics(self) -> partitioning.Topics:
@@ -79,11 +74,6 @@ class KafkaDriver(Driver):
     @property
     def default_group(self) -> str | None:
         return self._settings.consumer_group or None
-
-    def load(self) -> None:
-        self._common  # noqa: B018 - to have the options read
-        with contextlib.suppress(MessagingException):
-            self._library  # noqa: B018 - to have it loaded
 
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher:
         given = properties.publishing(self._settings, limits.retry)

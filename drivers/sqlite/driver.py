@@ -44,9 +44,6 @@ class SqliteDriver(Driver):
         self._outboxes: weakref.WeakSet[Outbox] = weakref.WeakSet()
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()
 
-    def load(self) -> None:
-        self._settings  # noqa: B018 - to have them read
-
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Outbox:
         appender = self._appender()
         outbox = Outbox(

@@ -29,7 +29,12 @@ class Sending(NamedTuple):
 
 
 class Channel(abc.ABC):
-    """Found by name in ``notifier_kafka.channels``; one instance for each notifier."""
+    """Found by name in ``notifier_kafka.channels``; one instance for each notifier.
+
+    One that hands nothing to ``transport`` sets ``publishes`` to False: then a notifier opens none.
+    """
+
+    publishes: bool = True
 
     def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
         self.conf = conf

@@ -27,6 +27,8 @@ class LogChannel(channel.Channel):
     The logger is named for the event type, the level for the priority.
     """
 
+    publishes = False
+
     def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:  # noqa: ARG002
         made: list[tuple[logging.Logger, int, str]] = []
         for sent in notifications:

@@ -9,5 +9,7 @@ from notifier_kafka.notification import Notification
 class NoopChannel(channel.Channel):
     """Drops every notification, as its user asked for."""
 
+    publishes = False
+
     def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:
         pass

@@ -60,6 +60,7 @@ class RoutingChannel(Channel):
         self._channels: dict[str, Channel] = {
             name: plugins.load(NAMESPACE, name)(conf, topics, transport) for name in self._routes
         }
+        self.publishes = any(each.publishes for each in self._channels.values())
 
     def send(self, notifications: Sequence[Notification], how: Sending) -> None:
         refusal: MessagingException | None = None

@@ -20,6 +20,7 @@ class TestChannel(channel.Channel):
     """Records every notification."""
 
     __test__ = False  # pytest would take the name for that of a test
+    publishes = False
 
     def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:
         for sent in notifications:

@@ -174,3 +174,8 @@ def test_an_error_about_the_file_names_the_option_too(make: Make, tmp_path: path
 def test_without_a_file_the_option_is_named() -> None:
     with pytest.raises(ConfigurationError, match="routing_config is not set"):
         routing.read_routes("")
+
+
+@pytest.mark.parametrize(("other", "expected"), [("log", False), ("messagingv2", True)])
+def test_it_publishes_if_one_of_its_channels_does(make: Make, other: str, expected: object) -> None:
+    assert make(f"g: {{test: {{}}, {other}: {{}}}}").publishes is expected

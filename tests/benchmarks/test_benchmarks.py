@@ -63,6 +63,9 @@ def test_a_caller_and_a_publisher_answer_with_what_they_saw(tmp_path: pathlib.Pa
     with peers.Child("caller", "sqlite://", str(tmp_path / "spool"), "noop") as caller:
         seen = caller.ask("work", 20)
     assert 0 < seen["p50"] <= seen["p99"] <= seen["p99.9"] <= seen["most"]
+    with peers.Child("caller", "kafka://127.0.0.1:1", str(tmp_path / "spool"), "messagingv2") as caller:
+        assert caller.ask("divert", 0) > 0
+        assert caller.ask("work", 20)["lost"] == 0
     with peers.Child("memory", "sqlite://", str(2**20), "") as publisher:
         publisher.ask("prepare", 10)
         held = publisher.ask("work", 200)

@@ -83,12 +83,20 @@ def test_json_holds_what_the_table_does() -> None:
 
 def test_calls_have_targets_by_client() -> None:
     seen = {"p50": 10.0, "p99": 300.0, "p99.9": 900.0, "most": 1e3, "late": 0, "lost": 2}
-    p50, p99, p999, lost = block.rows_of("confluent-kafka, hung", [seen])
+    p50, p99, p999, longest, lost = block.rows_of("confluent-kafka, hung", [seen])
     slower = block.rows_of("kafka-python, gone", [seen | {"lost": 0}])
 
-    assert [p50.met, p99.met, p999.met] == [True, False, None]
+    assert [p50.met, p99.met, p999.met, longest.met] == [True, False, None, True]
     assert (lost.name, lost.figure.middle) == ("confluent-kafka, hung: lost", 2)
-    assert [row.met for row in slower] == [None, True, None]
+    assert [row.met for row in slower] == [None, True, None, True]
+
+
+def test_one_call_that_is_too_long_is_one_too_many() -> None:
+    seen = {"p50": 10.0, "p99": 90.0, "p99.9": 900.0, "most": 1e3, "late": 0, "lost": 0}
+    rounds = [seen, seen | {"most": 60_000.0}, seen]
+
+    assert [row.met for row in block.rows_of("confluent-kafka, gone", rounds)] == [True, True, None, False]
+    assert [row.met for row in block.rows_of(block.IDLE, rounds)] == [None] * 4
 
 
 def test_memory_is_beside_its_bound() -> None:

@@ -172,7 +172,8 @@ NOTIFICATION_OPTS: list[cfg.Opt] = [
         "exit_timeout",
         default=5.0,
         min=0,
-        help="Seconds that the interpreter's exit waits for what is unsent. The rest goes to the spool.",
+        help="Seconds that the interpreter's exit waits for what is unsent, however many publishers there "
+        "are; closing takes a second more at most. The rest goes to the spool.",
     ),
 ]
 

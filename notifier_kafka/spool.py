@@ -46,6 +46,7 @@ _FORKED = forks.renewed()
 COPY = 4_096
 LOOK = 0.0025
 SAID = 10.0  # seconds between two lines about where records go
+DISK = 0.5  # seconds to write what is in memory, when sending took all the time
 ADOPTION = 30.0  # seconds between looks for files of processes that died
 
 
@@ -175,8 +176,8 @@ class Spool:
             self.divert("this process ends")
             self._copy()
         self.pending.end()
-        left = self.flush(timeout)
-        waiting = sum(file.leave() for file in self._files.files)
+        left = self.flush(max(DISK, deadline - time.monotonic()))
+        waiting = sum(file.leave() for file in (*self._files.files, *self._files.surplus))
         if waiting:
             LOG.warning(
                 "%d notifications stay in the spool %s; the next process that publishes with it, or "

@@ -29,6 +29,7 @@ LOG = logging.getLogger(__name__)
 
 NAMESPACE = driver_contract.NAMESPACE
 ROOM_CHECK = 0.001  # seconds between looks for room in a full outbox
+CLOSING = 0.5  # seconds that closing has when flushing took all its time
 
 
 def get_notification_transport(
@@ -143,14 +144,30 @@ class NotificationTransport:
         )
 
     def cleanup(self) -> None:
-        """Flush within ``[notifications] exit_timeout`` and release everything."""
+        """Flush and release everything within ``[notifications] exit_timeout``, and a second more.
+
+        What takes longer to release, because it waits for a log that is away, is left to a thread.
+        """
         self._closed = True
         atexit.unregister(self.cleanup)
         patience = self._settings.exit_timeout
+        deadline = time.monotonic() + patience
         left = self._spool.close(patience) if self._spool else self.flush(patience)
         if left:
             LOG.error("%d notifications were not delivered within exit_timeout and are given up", left)
-        for publisher in self._publishers.values():
+        closer = threading.Thread(target=self._release, name="notifier-kafka-closing", daemon=True)
+        try:
+            closer.start()
+        except RuntimeError:
+            # At an exit there are no new threads since Python 3.12, and who ends need not close what is away.
+            if not left:
+                self._release()
+        else:
+            closer.join(max(CLOSING, deadline - time.monotonic()))
+        self.accounts.report()
+
+    def _release(self) -> None:
+        for publisher in self._publishers.copy().values():
             publisher.close()
         self._publishers.clear()
         self.accounts.report()

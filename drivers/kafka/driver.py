@@ -135,6 +135,9 @@ class KafkaDriver(Driver):
             admin, self._connected = self._connected, None
         for lent in list(self._lent):
             lent.close()
+        for lent in list(self._lent):
+            if isinstance(lent, TopicGate):
+                lent.await_opener()
         self._transactors.close()
         if admin is not None:
             admin.close()

@@ -81,13 +81,18 @@ class TopicGate:
         with self._lock:
             self._closed = True
             self._moved.notify_all()
-            opener, publisher = self._opener, self._publisher
-        if opener and opener is not threading.current_thread():
-            opener.join()
+            publisher = self._publisher
+        # An opener may be in a call that takes seconds, and finds nothing to do after it.
         for topic in list(self._waiting):
             self._give_up(topic, DeliveryGivenUp("the publisher was closed before this record was sent"))
         if publisher is not None:
             publisher.close()
+
+    def await_opener(self) -> None:
+        """Wait, after ``close``, until no call for a topic is under way."""
+        opener = self._opener
+        if opener and opener is not threading.current_thread():
+            opener.join()
 
     def start_afresh(self) -> None:
         """Start anew in a child process: what is under way, and its threads, are the parent's."""
@@ -166,8 +171,10 @@ class TopicGate:
 
     def _release(self, topic: str, count: int) -> None:
         """Hand over what waits for a topic; what is offered meanwhile queues up behind."""
-        while not self._closed:
+        while True:
             with self._lock:
+                if self._closed:
+                    return
                 if not self._waiting[topic]:
                     del self._waiting[topic]
                     self._known[topic] = count

@@ -27,6 +27,8 @@ from notifier_kafka.errors import (
     MessagingTimeout,
     OutboxFull,
     ServerListenError,
+    SpoolFull,
+    SpoolTooOld,
     TopicNotFound,
     TransportUnavailable,
 )
@@ -80,6 +82,8 @@ __all__ = [
     "RequestNotifier",
     "Serializer",
     "ServerListenError",
+    "SpoolFull",
+    "SpoolTooOld",
     "Target",
     "TopicNotFound",
     "TransportHost",

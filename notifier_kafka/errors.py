@@ -10,7 +10,9 @@ name and its place, so that an ``except`` clause written for it still works.
     ├── DeliveryFailed                   a notification or record did not reach the log
     │   │                                (oslo.messaging's name: MessageDeliveryFailure)
     │   ├── OutboxFull                   the bounded buffer before the log has no room
-    │   └── DeliveryGivenUp              the tries allowed were in vain; another may not be
+    │   ├── DeliveryGivenUp              the tries allowed were in vain; another may not be
+    │   ├── SpoolFull                    the spool had no room for what was oldest in it
+    │   └── SpoolTooOld                  it lay in the spool for longer than it may
     ├── EncodeError                      a notification has no form on the wire
     ├── DecodeError                      bytes on the log are no notification
     ├── CommitRefused                    the partition belongs to another member now
@@ -63,6 +65,14 @@ class DeliveryGivenUp(DeliveryFailed):
     """A record was not sent within the tries and time allowed, or before its publisher was closed."""
 
     retriable = True
+
+
+class SpoolFull(DeliveryFailed):
+    """The spool exceeded its bytes, and gave up what was oldest in it."""
+
+
+class SpoolTooOld(DeliveryFailed):
+    """A record lay in the spool for longer than it may."""
 
 
 class EncodeError(MessagingException, ValueError):

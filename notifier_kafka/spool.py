@@ -189,7 +189,7 @@ class Spool:
 
     def start_afresh(self) -> None:
         """Begin anew in a child process: records, files and thread are the parent's."""
-        for file in self._files.files:
+        for file in (*self._files.files, *self._files.surplus):
             file.abandon()
         self._start_empty()
 
@@ -225,6 +225,7 @@ class Spool:
         while not self._stopped.is_set():
             try:
                 self._meanwhile()
+                self._files.give_up_surplus(self._meanwhile)
                 if self.spooling and not self.pending.records and self._advance():
                     continue
             except LogUnusable as error:

@@ -9,7 +9,7 @@ import functools
 import itertools
 import logging
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from oslo_config import cfg
@@ -97,6 +97,12 @@ class SpoolFile:
         """Go on behind ``chunk`` from now on, also in another process once this is durable."""
         self._read_positions()[chunk.topic] = chunk.stop
         self._log.admin().reset_group(GROUP, {Partition(chunk.topic, 0): chunk.stop})
+
+    def unsent(self) -> Iterator[Record]:
+        """Read all that is not sent."""
+        for span in self._unsent():
+            for delivery in self._log.read(span):
+                yield unwrap(delivery.record)[1]
 
     def waiting(self) -> Waiting:
         """Say what is not sent, also when that could not be noted in the file."""

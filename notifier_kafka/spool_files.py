@@ -6,11 +6,13 @@ from collections import deque
 from collections.abc import Callable
 
 from notifier_kafka import spool_directory
-from notifier_kafka.errors import LogUnusable, MessagingException
+from notifier_kafka.errors import LogUnusable, MessagingException, SpoolFull
 from notifier_kafka.losses import Losses
 from notifier_kafka.spool_file import SpoolFile
 
 LOG = logging.getLogger(__name__)
+
+LOOK = 500  # records between looks whether to stop
 
 Make = Callable[[spool_directory.Owned], SpoolFile]
 
@@ -26,6 +28,8 @@ class Files:
         self.files: deque[SpoolFile] = deque()
         self.current: SpoolFile | None = None
         """The one that is written to."""
+        self.surplus: deque[SpoolFile] = deque()
+        """Those that are too many, and to be given up."""
         self._before: set[pathlib.Path] = set()
 
     def first(self) -> SpoolFile | None:
@@ -72,6 +76,25 @@ class Files:
         if file is self.current:
             self.current = None
 
+    def give_up_surplus(self, stopped: Callable[[], bool]) -> None:
+        """Tell of each record in the files that are too many, and delete them.
+
+        May take long, so nobody should have to wait for it. Stops early when it is ``stopped``.
+        """
+        why = SpoolFull(f"the spool {self._directory} exceeded spool_bytes")
+        while self.surplus:
+            file = self.surplus[0]
+            try:
+                for number, record in enumerate(file.unsent()):
+                    if not number % LOOK and stopped():
+                        return
+                    self._losses.lose(record, why)
+            except MessagingException as error:
+                LOG.error("What is lost with a spool file is not known: %s", error)
+                self._losses.count("SpoolFull", 1, str(why))
+            self.surplus.popleft()
+            file.remove()
+
     def set_aside(self, error: LogUnusable) -> None:
         """Go on without the first, which cannot be read."""
         file = self.files[0]
@@ -88,10 +111,4 @@ class Files:
                 return
             total -= spool_directory.size(file.path)
             self.take_out(file)
-            try:
-                count = file.waiting().records
-            except MessagingException as error:
-                LOG.error("What is lost with a spool file is not known: %s", error)
-                count = 1
-            self._losses.count("SpoolFull", count, f"the spool {self._directory} exceeded spool_bytes")
-            file.remove()
+            self.surplus.append(file)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from notifier_kafka.driver import Publisher, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
+from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull, SpoolTooOld
 from notifier_kafka.losses import Losses
 from notifier_kafka.spool_file import Chunk, SpoolFile
 
@@ -41,6 +41,7 @@ class Forwarder:
         if chunk is None:
             return False
         if chunk.lost:
+            # The log deleted them as it wrote: nobody has them any more.
             self._losses.count("SpoolFull", chunk.lost, f"spool {file.path} exceeded spool_bytes")
         wanted = self._fresh(chunk, done)
         while wanted:
@@ -59,10 +60,15 @@ class Forwarder:
 
     def _fresh(self, chunk: Chunk, done: Collection[int]) -> list[Record]:
         since = time.time() - self._age
-        fresh = [entry for entry in chunk.entries if entry[2] >= since]
-        if old := len(chunk.entries) - len(fresh):
-            self._losses.count("SpoolTooOld", old, f"topic {chunk.entries[0][1].topic}: older than spool_age")
-        return [record for number, record, _ in fresh if not number or number not in done]
+        fresh = []
+        for number, record, written in chunk.entries:
+            if number and number in done:
+                continue
+            if written >= since:
+                fresh.append(record)
+            else:
+                self._losses.lose(record, SpoolTooOld("older than spool_age"))
+        return fresh
 
     def _send(self, records: Sequence[Record]) -> list[Fate]:
         """Return what became of each; None where that is not known because the wait ended."""

@@ -49,6 +49,8 @@ ADDED = {
     "Notification",
     "NotificationTransport",
     "OutboxFull",
+    "SpoolFull",
+    "SpoolTooOld",
     "Receipt",
     "RequestNotifier",
     "TopicNotFound",

@@ -28,7 +28,8 @@ from notifier_kafka import (
 )
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Limits, Record
-from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
+from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException, SpoolTooOld
+from notifier_kafka.notification import Notification
 
 PATIENCE = 30.0
 SCRIPT = """
@@ -313,7 +314,13 @@ def test_a_spool_that_is_too_large_drops_its_oldest_and_counts_them(bus: Bus) ->
 
 
 def test_what_is_too_old_is_dropped_and_counted(bus: Bus) -> None:
-    sender = bus.sender(spool_age=0.0, outbox_records=10, spool_after=1_000.0)
+    told: list[Any] = []
+    sender = bus.sender(
+        on_failure=lambda one, why: told.append((one.payload, type(why))),
+        spool_age=0.0,
+        outbox_records=10,
+        spool_after=1_000.0,
+    )
     with locked(bus.log):
         for number in range(30):
             sender.info({}, "e", number)
@@ -321,13 +328,21 @@ def test_what_is_too_old_is_dropped_and_counted(bus: Bus) -> None:
     until(lambda: sent(sender), "the spool to be emptied")
     assert bus.payloads() == ["first", *range(10)]
     assert sender.stats().lost == {"SpoolTooOld": 20}
+    assert told == [(number, SpoolTooOld) for number in range(10, 30)]
+
+
+def _record(number: int) -> Record:
+    sent = Notification("m", "p", "e", "INFO", [number, "x" * 20_000], "2026-01-01 00:00:00", {})
+    value, headers = codec.encode(sent, "flat", None)
+    return Record("t", value, None, headers)
 
 
 def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> None:
     """Of many files of dead processes the oldest are given up, but for the one that may be under way."""
     limits, accounts = Limits(), Accounts(logging.getLogger("test"))
     opener = spool_file.opener(cfg.ConfigOpts(), 0)
-    told = losses.Losses(accounts)
+    given: list[Any] = []
+    told = losses.Losses(accounts, lambda one, _: given.append(one.payload))
 
     def make(owned: spool_directory.Owned) -> spool_file.SpoolFile:
         return spool_file.SpoolFile(owned, opener(owned.path), limits, told.lose)
@@ -335,14 +350,18 @@ def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> No
     for _ in range(6):
         file = make(spool_directory.create(tmp_path))
         for number in range(20):
-            file.keep(Record("t", b"%d" % number + bytes(20_000)))
+            file.keep(_record(number))
         assert file.unwritten(PATIENCE) == 0
         assert file.leave() == 20
     made = spool_files.Files(tmp_path, 2_000_000, make, told)
     made.start()
+    made.give_up_surplus(lambda: True)
+    assert given == []
+    made.give_up_surplus(lambda: False)
     kept = len(made.files)
     assert 1 < kept < 6
     assert accounts.counts() == {"lost.SpoolFull": 20 * (6 - kept)}
+    assert [payload for payload, _ in given] == [*range(20)] * (6 - kept)
     names = sorted(path.name for path in tmp_path.glob("*.db"))
     assert [file.path.name for file in made.files] == names
     assert sum(file.leave() for file in made.files) == 20 * kept

@@ -23,6 +23,7 @@ from notifier_kafka.errors import (
 )
 from notifier_kafka.lane import Lane, WaitingLane
 from notifier_kafka.loop import Loop, Policy
+from notifier_kafka.options import ListenerPolicy
 from notifier_kafka.places import Place
 from notifier_kafka.resuming import PositionOf, ResumingLane
 from notifier_kafka.serializer import Serializer
@@ -50,6 +51,7 @@ class Listener:
         pool: str | None = None,
         batch_size: int | None = None,
         batch_timeout: float | None = None,
+        policy: ListenerPolicy | None = None,
     ) -> None:
         for target in targets:
             if not target.topic:
@@ -57,7 +59,7 @@ class Listener:
         self.transport = transport
         self.targets = list(targets)
         self.accounts = Accounts(LOG)
-        self._settings = options.listener(transport.conf)
+        self._settings = options.listener(transport.conf, policy)
         self._dispatcher = dispatcher
         self._group = pool or self._settings.group or transport.driver.default_group or _program(transport)
         once = self._settings.delivery == "at-most-once"
@@ -136,7 +138,7 @@ class Listener:
         raises over, or refuses, is tried again in place, so that nothing overtakes it.
         """
         if self._settings.workers > 1 or self._policy.at_most_once:
-            raise ConfigurationError("resume_from() needs [listener] workers = 1, delivery = at-least-once")
+            raise ConfigurationError("resume_from() needs workers = 1 and delivery = at-least-once")
         self._position_of = position_of
         self._settlement.in_place = True
 
@@ -241,11 +243,16 @@ def get_notification_listener(  # noqa: PLR0913, PLR0917 - the signature is oslo
     serializer: Serializer | None = None,
     allow_requeue: bool = False,  # noqa: FBT001, FBT002
     pool: str | None = None,
+    *,
+    policy: ListenerPolicy | None = None,
 ) -> Listener:
-    """Make a listener whose endpoints get notifications one by one."""
+    """Make a listener whose endpoints get notifications one by one.
+
+    ``policy`` has values for options of ``[listener]`` that are this listener's own.
+    """
     _check_executor(executor)
     dispatcher = Dispatcher(endpoints, serializer)
-    return Listener(transport, targets, dispatcher, allow_requeue=allow_requeue, pool=pool)
+    return Listener(transport, targets, dispatcher, allow_requeue=allow_requeue, pool=pool, policy=policy)
 
 
 def get_batch_notification_listener(  # noqa: PLR0913, PLR0917 - the signature is oslo.messaging's
@@ -258,11 +265,14 @@ def get_batch_notification_listener(  # noqa: PLR0913, PLR0917 - the signature i
     pool: str | None = None,
     batch_size: int | None = None,
     batch_timeout: float | None = None,
+    *,
+    policy: ListenerPolicy | None = None,
 ) -> Listener:
     """Make a listener whose endpoints get lists of notifications.
 
     A list is given over when it has ``batch_size`` notifications or ``batch_timeout``
-    seconds after its first came; without a timeout as soon as there is any.
+    seconds after its first came; without a timeout as soon as there is any. ``policy`` is
+    as for the other.
     """
     _check_executor(executor)
     return Listener(
@@ -273,6 +283,7 @@ def get_batch_notification_listener(  # noqa: PLR0913, PLR0917 - the signature i
         pool=pool,
         batch_size=batch_size,
         batch_timeout=batch_timeout,
+        policy=policy,
     )
 
 

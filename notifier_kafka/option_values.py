@@ -41,7 +41,7 @@ def read_group(
     _refuse_unknown(overrides or {}, current.keys(), "the transport URL's query")
     values = {name: value(conf, group, opt) for name, opt in by_name.items()}
     for name, text in (overrides or {}).items():
-        values[current[name]] = _convert(by_name[current[name]], text)
+        values[current[name]] = _convert(by_name[current[name]], text, "the transport URL's query")
     return SimpleNamespace(**values)
 
 
@@ -106,12 +106,18 @@ def is_set(conf: cfg.ConfigOpts, group: str | None, name: str) -> bool:
     return location is not None and location.location is not cfg.Locations.opt_default
 
 
-def _convert(opt: cfg.Opt, text: str) -> Any:
+def given(opts: Sequence[cfg.Opt], values: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Check values that a program gives for some options."""
+    by_name = {opt.dest: opt for opt in opts}
+    _refuse_unknown(values, by_name.keys(), place)
+    return {name: _convert(by_name[name], value, place) for name, value in values.items()}
+
+
+def _convert(opt: cfg.Opt, text: Any, place: str) -> Any:
     try:
         converted = opt.type(text)
-    except ValueError as error:
-        reason = _reason(opt, error)
-        raise ConfigurationError(f"the transport URL's query, {opt.name}: {reason}") from None
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{place}, {opt.name}: {_reason(opt, error)}") from None
     return opt.default if converted is None else converted
 
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import TypedDict
 
 from oslo_config import cfg
 
@@ -275,10 +276,26 @@ def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
     return ours
 
 
-def listener(conf: cfg.ConfigOpts) -> SimpleNamespace:
-    """Read ``[listener]``."""
+class ListenerPolicy(TypedDict, total=False):
+    """What a listener may have otherwise than ``[listener]`` says."""
+
+    start: str
+    delivery: str
+    workers: int
+    ordered: bool
+    dedupe_window: int
+    max_attempts: int
+    requeue_delay: float
+    requeue_delay_max: float
+
+
+def listener(conf: cfg.ConfigOpts, policy: ListenerPolicy | None = None) -> SimpleNamespace:
+    """Read ``[listener]``, with what ``policy`` says in its place."""
     register(conf)
-    return option_values.read_group(conf, LISTENER, LISTENER_OPTS)
+    found = option_values.read_group(conf, LISTENER, LISTENER_OPTS)
+    opts = [opt for opt in LISTENER_OPTS if opt.dest in ListenerPolicy.__annotations__]
+    vars(found).update(option_values.given(opts, policy or {}, "the policy of a listener"))
+    return found
 
 
 def transport_url(conf: cfg.ConfigOpts) -> str:

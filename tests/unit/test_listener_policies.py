@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from listening_kit import (
     TARGETS,
+    Batches,
     Recorder,
     committed,
     counted,
@@ -473,3 +474,44 @@ def test_the_lag_is_what_waits_for_the_group(bus: Any) -> None:
     assert each.lag() == {ONLY: 0}
     notifier.Notifier(bus, "host1").prepare(wait=True).info({}, "e", {})
     assert each.lag() == {ONLY: 1}
+
+
+# Each listener its own
+
+
+def test_listeners_of_one_configuration_differ_in_their_policies(bus: Any) -> None:
+    found: dict[str, list[int]] = {"one": [], "two": []}
+
+    def note(pool: str) -> Recorder:
+        return Recorder(lambda _payload: found[pool].append(committed(bus, pool).get(ONLY, 0)))
+
+    one, two = note("one"), note("two")
+    send(bus, range(5))
+    with listen(bus, one, "one", policy={"delivery": "at-most-once"}), listen(bus, two, "two"):
+        wait_for(lambda: len(one.seen) == len(two.seen) == 5, "all")
+    assert found == {"one": [5] * 5, "two": [0] * 5}
+
+
+def test_a_batch_listener_has_a_policy_too(bus: Any) -> None:
+    endpoint = Batches()
+    send(bus, range(5))
+    each = listener.get_batch_notification_listener(
+        bus, TARGETS, [endpoint], policy={"delivery": "at-most-once"}
+    )
+    with pytest.raises(ConfigurationError, match="at-least-once"):
+        each.resume_from(lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({"delivery": "sometimes"}, "the policy of a listener, delivery: .*at-least-once"),
+        ({"workers": 0}, "the policy of a listener, workers: "),
+        ({"workers": None}, "the policy of a listener, workers: "),
+        ({"worker": 2}, "unknown option 'worker': did you mean workers"),
+        ({"group": "g"}, "unknown option 'group'"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(bus: Any, policy: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        listen(bus, Recorder(), policy=policy)

@@ -1,12 +1,16 @@
 """The subscriptions of a listener, and what it still owes on them."""
 
+import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Subscription
 from notifier_kafka.errors import CommitRefused
 
 LOG = logging.getLogger(__name__)
+
+WAITING = 10_000
+WAITING_BYTES = 32 * 1024 * 1024
 
 
 class Lane:
@@ -62,21 +66,25 @@ class Lane:
 class WaitingLane(Lane):
     """A lane whose deliveries wait for their time, each without holding up the others.
 
-    They wait in memory, up to a limit. The position goes up to the first that waits, so
+    They wait in memory, so many and so many bytes at most (and one poll more); those behind are
+    not seen until there is room. The position goes up to the first that waits, so
     that none is lost; those settled behind it come again if this process dies first.
     """
 
-    def __init__(self, subscription: Subscription) -> None:
+    def __init__(self, subscription: Subscription, most: int = WAITING, size: int = WAITING_BYTES) -> None:
         super().__init__(subscription)
+        self._most, self._size = most, size
         self._held: list[Delivery] = []
+        self._bytes = 0
         self._due: set[tuple[Partition, int]] = set()
         self._reached: dict[Partition, int] = {}
 
     def poll_due(self, limit: int, is_due: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Return those deliveries whose time has come; ``limit`` of them wait at most."""
-        if len(self._held) < limit:
-            self._hold(self.poll(limit - len(self._held), 0.0))
-        due = [delivery for delivery in self._held if is_due(delivery)]
+        """Return ``limit`` of those deliveries at most whose time has come. Polls as many for the wait."""
+        room = self._most - len(self._held)
+        if room > 0 and self._bytes < self._size:
+            self._hold(self.poll(min(limit, room), 0.0))
+        due = list(itertools.islice(filter(is_due, self._held), limit))
         self._due = {(delivery.partition, delivery.offset) for delivery in due}
         return due
 
@@ -84,7 +92,7 @@ class WaitingLane(Lane):
         self._due = set()
 
     def commit(self, positions: Positions) -> frozenset[Partition]:
-        self._held = [d for d in self._held if not self._is_settled(d, positions)]
+        self._keep(d for d in self._held if not self._is_settled(d, positions))
         self._due = set()
         for partition, offset in positions.items():
             self._reached[partition] = max(offset, self._reached.get(partition, 0))
@@ -94,8 +102,12 @@ class WaitingLane(Lane):
         reached = {p: self._reached[p] for p in positions}
         lost = super().commit({p: min(offset, firsts.get(p, offset)) for p, offset in reached.items()})
         if lost:
-            self._held = [delivery for delivery in self._held if delivery.partition not in lost]
+            self._keep(delivery for delivery in self._held if delivery.partition not in lost)
         return lost
+
+    def _keep(self, deliveries: Iterable[Delivery]) -> None:
+        self._held = list(deliveries)
+        self._bytes = sum(len(each.record.value or b"") for each in self._held)
 
     def _is_settled(self, delivery: Delivery, positions: Positions) -> bool:
         partition, offset = delivery.partition, delivery.offset
@@ -109,4 +121,5 @@ class WaitingLane(Lane):
             # One that was lost and is back begins anew: what was held of it comes again.
             self._reached[partition] = min(first, self._reached.get(partition, first))
             self._held = [d for d in self._held if d.partition != partition or d.offset < first]
-        self._held += deliveries
+        if deliveries:
+            self._keep([*self._held, *deliveries])

@@ -70,6 +70,22 @@ def test_so_many_wait_at_most(lane: WaitingLane) -> None:
     assert due(lane, limit=3) == [3, 4]
 
 
+@pytest.mark.parametrize("bound", [{"most": 3}, {"size": 3}])
+def test_those_behind_what_waits_are_seen_up_to_a_bound(
+    notifier_transport: NotificationTransport, bound: dict[str, int]
+) -> None:
+    publish(notifier_transport, 5)
+    lane = WaitingLane(notifier_transport.driver.subscribe([TOPIC], "pool", "earliest"), **bound)
+    assert [due(lane, 4, limit=1) for _ in range(5)] == [[]] * 5
+    assert due(lane, 2, 4, limit=1) == [2]
+    lane.commit({ONLY: 3})
+    assert [due(lane, 4, limit=1) for _ in range(2)] == [[]] * 2
+    assert [due(lane, 3, limit=1) for _ in range(2)] == [[3]] * 2
+    lane.commit({ONLY: 4})
+    assert due(lane, 4, limit=1) == [4]
+    lane.close()
+
+
 def test_a_partition_that_is_back_begins_anew(notifier_transport: NotificationTransport) -> None:
     """None is held twice, and none is passed by because it was settled before."""
     bus = notifier_transport

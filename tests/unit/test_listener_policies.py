@@ -25,9 +25,11 @@ from notifier_kafka import codec, listener, notifier, transport
 from notifier_kafka.driver import Partition
 from notifier_kafka.errors import ConfigurationError, ServerListenError
 from notifier_kafka.notification import NotificationResult
+from notifier_kafka.options import ListenerPolicy
 
 ONLY = Partition("notifications.info", 0)
 RETURNS = "pool.requeue.notifications.info"
+SLOW: ListenerPolicy = {"requeue_delay": 60.0, "requeue_delay_max": 60.0}
 
 
 @pytest.fixture
@@ -182,6 +184,18 @@ def test_one_that_waits_long_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) 
     positions = committed(bus)
     waiting = [d for d in records(bus, RETURNS) if codec.decode(d.record).payload == "waits"]
     assert [positions.get(d.partition, 0) <= d.offset for d in waiting] == [True]
+
+
+def test_more_than_a_batch_that_waits_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("batch_size", 2, group="listener")
+    patient = Recorder(lambda payload: NotificationResult.REQUEUE)
+    send(bus, range(20))
+    with listen(bus, patient, allow_requeue=True, policy=SLOW) as each:
+        wait_for(lambda: each.stats()["requeued"] == 20, "those that wait")
+    hasty = Recorder(refuse_once("soon"))
+    with listen(bus, hasty, allow_requeue=True, policy=SLOW | {"requeue_delay": 0.05}):
+        send(bus, ["soon"])
+        wait_for(lambda: hasty.seen == ["soon", "soon"], "the hasty one")
 
 
 @pytest.mark.parametrize("in_place", [False, True])

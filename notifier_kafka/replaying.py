@@ -17,11 +17,12 @@ def spans(driver: Driver, names: Sequence[str], since: Place, until: float | Non
     there = driver.spans(names)
     stops = {s.partition: s.stop for s in driver.spans(names, until=until)} if until is not None else {}
     starts = places.positions(driver, there, since)
-    return [
-        span._replace(start=starts[span.partition], stop=min(span.stop, stops.get(span.partition, span.stop)))
-        for span in there
-        if span.partition in starts
-    ]
+    found = []
+    for span in there:
+        if (start := starts.get(span.partition)) is not None:
+            stop = min(span.stop, stops.get(span.partition, span.stop))
+            found.append(span._replace(start=start, stop=max(start, stop)))
+    return found
 
 
 def replay(driver: Driver, chosen: Sequence[Span], dispatcher: Dispatcher, limit: int) -> Counter[str]:

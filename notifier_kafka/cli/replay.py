@@ -4,20 +4,22 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from notifier_kafka import replaying
 from notifier_kafka.cli import arguments, republish, text, topics
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.exits import UsageError
 from notifier_kafka.driver import Driver, Record, Span
 
 WHEN = "a time such as 2026-11-18T07:50 (UTC unless it says otherwise)"
+SINCE = f"Begin at earliest, which is the default, latest, {WHEN}, or an offset of each partition."
 
 
 class Replay(Lister):
-    """Publish what a topic holds, or took within a time, once more to another topic.
+    """Publish what a topic holds, or a part of it, once more to another topic.
 
     Records keep their bytes, keys and headers, and so the message ids; those with the same
-    key stay in order. No group is touched: listen on the other topic to get them. Prints
-    what was taken of each partition.
+    key stay in order. No group is touched: listen on the other topic to get them. To have a
+    group read them again, move it with 'groups reset --to'. Prints what was taken of each partition.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -25,8 +27,8 @@ class Replay(Lister):
         add = parser.add_argument
         add("from_topic", metavar="FROM_TOPIC", help="The topic as 'topics list' names it.")
         add("to_topic", metavar="TO_TOPIC", help="Where to; it is made if it is not there.")
-        add("--since", type=arguments.moment, metavar="WHEN", help=f"Begin at {WHEN}.")
-        add("--until", type=arguments.moment, metavar="WHEN", help="End before that time.")
+        add("--since", type=arguments.place, default="earliest", metavar="PLACE", help=SINCE)
+        add("--until", type=arguments.moment, metavar="WHEN", help=f"End before {WHEN}.")
         add("--dry-run", action="store_true", help="Say only what would be published.")
         return parser
 
@@ -38,7 +40,7 @@ class Replay(Lister):
         with self.program.transport() as transport:
             driver = transport.driver
             topics.describe(driver.admin(), source)
-            spans = driver.spans([source], parsed_args.since, parsed_args.until)
+            spans = replaying.spans(driver, [source], parsed_args.since, parsed_args.until)
             if not self._dry:
                 republish.republish(driver, _records(driver, spans, target))
         return ("topic", "partition", "first", "next", "records"), [

@@ -46,12 +46,28 @@ def test_a_range_of_time_and_a_dry_run(bench: Bench) -> None:
     assert [record.value for record in held(bench, "b")] == [b"within"]
 
 
+@pytest.mark.parametrize(("since", "first"), [("0", 0), ("3", 3), ("99", 5), ("earliest", 0), ("latest", 5)])
+def test_it_begins_at_an_offset_or_an_end(bench: Bench, since: str, first: int) -> None:
+    bench.topic("a", 0)
+    bench.put(*[Record("a", b"%d" % number) for number in range(5)])
+    (row,) = bench.json("replay", "a", "b", "--since", since)
+    assert (row["first"], row["next"], row["records"]) == (first, 5, 5 - first)
+    assert [record.value for record in held(bench, "b")] == [b"%d" % number for number in range(first, 5)]
+
+
+def test_a_range_that_ends_before_it_begins_is_empty(bench: Bench) -> None:
+    bench.topic("a", 5)
+    (row,) = bench.json("replay", "a", "b", "--since", "3", "--until", "2000-01-01")
+    assert (row["first"], row["next"], row["records"]) == (3, 3, 0)
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
         (("a", "a"), "onto itself"),
         (("c", "b"), "there is no topic 'c'"),
-        (("a", "b", "--since", "noon"), "'noon' is not a time"),
+        (("a", "b", "--since", "noon"), "'noon' is none of earliest, latest, an offset or a time"),
+        (("a", "b", "--until", "noon"), "'noon' is not a time"),
     ],
 )
 def test_what_makes_no_sense_is_refused(bench: Bench, argv: tuple[str, ...], words: str) -> None:

@@ -107,6 +107,13 @@ def test_memory_is_beside_its_bound() -> None:
     assert later.met is False
 
 
+def test_a_spool_may_take_as_much_again() -> None:
+    once = memory.promised(8 << 20, spool=False)
+
+    assert 8 << 20 < once < 40 << 20
+    assert memory.promised(8 << 20, spool=True) == 2 * once
+
+
 def test_spark_is_beside_its_floor() -> None:
     names: tuple[str, ...] = ("first run", "floor 1", "default metrics, warm 1", "single-process loop 1")
     names += ("floor 2", "default metrics, warm 2", "single-process loop 2", "payload, percentiles, distinct")

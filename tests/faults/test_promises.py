@@ -30,6 +30,14 @@ def test_each_test_that_the_page_names_is_there() -> None:
         assert not test or test in functions_of(ROOT / file), f"{file}::{test}"
 
 
+def test_each_test_that_the_page_names_is_a_link_to_its_file() -> None:
+    text = PAGE.read_text()
+    links = re.findall(r"\[`([\w/.-]+\.py)(?:::\w+)?`\]\(([^)]+)\)", text)
+    assert len(links) == len(re.findall(r"\.py(?:::\w+)?`", text))
+    for file, target in links:
+        assert (PAGE.parent / target).resolve() == ROOT / file
+
+
 def test_each_case_is_on_the_page() -> None:
     cases = {
         (f"tests/faults/{path.name}", test)

@@ -36,7 +36,7 @@ class Consumer:
         self._link = Link(config)
         self._config = config
         self._came = time.monotonic()
-        self._forgotten = self._leaving = False
+        self._forgotten = self._leaving = self._gaining = False
         # A client must not be closed while it is asked.
         self._looking = threading.Lock()
         self._held = False
@@ -72,8 +72,16 @@ class Consumer:
         if not self._consumer.memberid():
             raise CommitRefused(f"{what}: no longer a member of the group")
         where = listed(positions)
-        self._commit = Call(what, lambda: self._consumer.commit(offsets=where, asynchronous=False))
-        self._commit.wait(self._patience)
+
+        def commit() -> None:
+            self._consumer.commit(offsets=where, asynchronous=False)
+
+        if self._gaining:
+            # Within its callback librdkafka answers nobody but the thread of that.
+            attempt(what, commit)
+        else:
+            self._commit = Call(what, commit)
+            self._commit.wait(self._patience)
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         asked = [TopicPartition(*partition) for partition in partitions]
@@ -126,7 +134,11 @@ class Consumer:
 
     def _gain(self, consumer: Any, gained: list[TopicPartition]) -> None:
         partitions = [Partition(at.topic, at.partition) for at in gained]
-        begin = self._place(partitions) if self._place else {}
+        self._gaining = True
+        try:
+            begin = self._place(partitions) if self._place else {}
+        finally:
+            self._gaining = False
         for at, partition in zip(gained, partitions, strict=True):
             at.offset = begin.get(partition, at.offset)
         (consumer.incremental_assign if self._incremental else consumer.assign)(gained)

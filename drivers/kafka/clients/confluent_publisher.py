@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: publishing."""
 
+import itertools
 import logging
 import threading
 import time
@@ -39,6 +40,7 @@ class Publisher:
         self._wanted = False
         self._quiet_since = time.monotonic()
         self._takeover: Takeover | None = None
+        self._numbers = itertools.count()
         self._config = config
         self._producer = made(confluent_kafka.Producer, config, self._link)
         threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
@@ -47,19 +49,17 @@ class Publisher:
         if self._closed:
             raise DeliveryFailed("the publisher is closed: publish before closing it")
         takeover = self._takeover
-        if takeover is not None and takeover.put_aside((record, on_settled)):
+        entry = (next(self._numbers), record, on_settled)
+        if takeover is not None and takeover.put_aside(entry):
             return
-        self._produce(record, on_settled)
+        self._produce(entry)
 
-    def _produce(self, record: Record, on_settled: OnSettled | None) -> None:
+    def _produce(self, entry: Entry) -> None:
+        _, record, _ = entry
         topic, value, key, headers = record
         # A report brings no headers back, and a failed record has to be whole: so each goes with
         # a callable that holds it, and a bound method is the cheapest one to make.
-        report = (
-            MethodType(self._report, record)
-            if on_settled is None
-            else MethodType(self._settle, (record, on_settled))
-        )
+        report = MethodType(self._report, entry)
         place = record.number if isinstance(record, client.Placed) else UNPLACED
         try:
             self._producer.produce(topic, value, key, place, on_delivery=report, headers=list(headers))
@@ -144,7 +144,7 @@ class Publisher:
     def _go_on_with(self, entry: Entry) -> None:
         while not self._closed:
             try:
-                self._produce(*entry)
+                self._produce(entry)
             except OutboxFull:
                 self._producer.poll(LOOK)
             except MessagingException as error:
@@ -162,19 +162,14 @@ class Publisher:
         except (MessagingException, KafkaException) as error:
             LOG.debug("Looking for topic %s: %s", topic, error)
 
-    def _report(self, record: Record, error: KafkaError | None, _message: Any) -> None:
-        if error is None:
-            self._link.down = None
-        elif not self._takes_back(error, (record, None)):
-            self._fail((record, None), errors.for_record(translate(error, f"topic {record.topic}")))
-
-    def _settle(self, entry: Entry, error: KafkaError | None, message: Any) -> None:
-        record, on_settled = entry
+    def _report(self, entry: Entry, error: KafkaError | None, message: Any) -> None:
+        _, record, on_settled = entry
         if error is not None:
             if not self._takes_back(error, entry):
                 self._fail(entry, errors.for_record(translate(error, f"topic {record.topic}")))
-        elif on_settled is not None:
-            self._link.down = None
+            return
+        self._link.down = None
+        if on_settled is not None:
             receipt = Receipt(Partition(message.topic(), message.partition()), message.offset())
             self._tell(record, lambda: on_settled(receipt))
 
@@ -183,7 +178,7 @@ class Publisher:
         return takeover is not None and takeover.take_back(error, entry)
 
     def _fail(self, entry: Entry, error: MessagingException) -> None:
-        record, on_settled = entry
+        _, record, on_settled = entry
         self._tell(record, lambda: on_settled(error) if on_settled else self._on_failure(record, error))
 
     def _tell(self, record: Record, call: Callable[[], object]) -> None:

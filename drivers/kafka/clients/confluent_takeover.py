@@ -14,12 +14,11 @@ from notifier_kafka.errors import OutboxFull
 
 GRACE = 2.0  # seconds for the old producer's reports
 LOOK = 0.05
-WAITED = KafkaError._PURGE_QUEUE  # noqa: SLF001 - its public name
-PURGED = (WAITED, KafkaError._PURGE_INFLIGHT)  # noqa: SLF001 - its public name
+PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)  # noqa: SLF001 - their public names
 
-Entry = tuple[Record, OnSettled | None]
-_Returned = tuple[bool, Entry]
-_HAD_WAITED: Callable[[_Returned], bool] = operator.itemgetter(0)
+Entry = tuple[int, Record, OnSettled | None]
+"""A record with its number in the order of offers, and who is told of it."""
+_NUMBER: Callable[[Entry], int] = operator.itemgetter(0)
 
 
 class Takeover:
@@ -29,7 +28,7 @@ class Takeover:
         self._limit = limit
         self._lock = threading.Lock()
         self._over = False
-        self._returned: deque[_Returned] = deque()
+        self._returned: deque[Entry] = deque()
         self._offered: deque[Entry] = deque()
 
     def put_aside(self, entry: Entry) -> bool:
@@ -44,13 +43,12 @@ class Takeover:
 
     def take_back(self, error: KafkaError, entry: Entry) -> bool:
         """Keep what the old producer reports as purged; False for what it reports otherwise."""
-        code = error.code()
-        if code not in PURGED:
+        if error.code() not in PURGED:
             return False
         with self._lock:
             if self._over:
                 return False
-            self._returned.append((code == WAITED, entry))
+            self._returned.append(entry)
             return True
 
     def empty(self, old: Any) -> None:
@@ -62,15 +60,15 @@ class Takeover:
     def hand_over(self, take: Callable[[Entry], None]) -> None:
         """Hand over all there is, until nothing is left and offers need not be put aside."""
         with self._lock:
-            # What was on the way was offered first, and is given back last.
-            self._returned = deque(sorted(self._returned, key=_HAD_WAITED))
+            # What was on the way and what waited are given back one behind the other.
+            self._returned = deque(sorted(self._returned, key=_NUMBER))
         while (entry := self._next()) is not None:
             take(entry)
 
     def _next(self) -> Entry | None:
         with self._lock:
             if self._returned:
-                return self._returned.popleft()[1]
+                return self._returned.popleft()
             if self._offered:
                 return self._offered.popleft()
             self._over = True

@@ -10,6 +10,7 @@ import json
 import random
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -100,10 +101,19 @@ def main(plan: Listening) -> None:
     make = listener.get_batch_notification_listener if plan.batch else listener.get_notification_listener
     endpoint = (BatchRecorder if plan.batch else Recorder)(plan)
     each = make(bus, [Target(topic=plan.topic)], [endpoint], allow_requeue=True, pool=plan.group)
-    signal.signal(signal.SIGTERM, lambda *_: each.stop())
+    ending = threading.Event()
+
+    def end(*_: object) -> None:
+        ending.set()
+        each.stop()
+
+    signal.signal(signal.SIGTERM, end)
     # From here on it ends as it should.
     endpoint.begin()
     each.start()
+    if ending.is_set():
+        # A start that comes after a stop begins anew.
+        each.stop()
     each.wait()
     bus.cleanup()
 

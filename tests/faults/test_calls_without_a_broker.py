@@ -31,8 +31,8 @@ def complaints(scene: Scene, directory: pathlib.Path, count: int, **more: Any) -
     streams = scene.publish("streams", count, how="stream", rate=RATE, **more)
     streams.await_count("accepted", count)
     found = timings.measure(directory)
+    # All but the first, which is judged as well.
     assert found.calls == count - 1
-    assert found.first > 0
     return rows.late(found)
 
 

@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 )
 
 
-class Part(InputPartition):
+class Part(InputPartition):  # type: ignore[misc]
     """One span, for one task."""
 
     def __init__(self, span: Span) -> None:
@@ -38,7 +38,7 @@ class Part(InputPartition):
         self.span = span
 
 
-class DriverSource(DataSource):
+class DriverSource(DataSource):  # type: ignore[misc]
     """Options: ``url``, ``spans`` as JSON, ``config`` with the names of INI files as JSON."""
 
     @classmethod
@@ -54,7 +54,7 @@ class DriverSource(DataSource):
         return Reader(dict(self.options))
 
 
-class Reader(DataSourceReader):
+class Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
 

@@ -97,7 +97,7 @@ class Ledger:
     def totals(self) -> dict[str, Any]:
         """Add up what was noted of all batches, also while a job is at work."""
         merged = self._merged()
-        totals = merged["sums"]
+        totals: dict[str, Any] = merged["sums"]
         try:
             for batch in range(merged["until"] + 1, self.last() + 1):
                 totals = _added(totals, self.sums(batch))

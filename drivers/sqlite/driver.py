@@ -45,6 +45,7 @@ class SqliteDriver(Driver):
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()
 
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Outbox:
+        self._settings  # noqa: B018 - to have them read: a wrong one is told to who makes a notifier
         appender = self._appender()
         outbox = Outbox(
             # Closing must not wait for a turn that may be long in coming.

@@ -40,7 +40,7 @@ Block = tuple[int, int, int, bytes, bytes]
 _MOST_ROWS = 4096
 
 _FRAME_BLOCKS = 1_000
-_FRAME_BYTES = 4 * 1024 * 1024
+FRAME_BYTES = 4 * 1024 * 1024
 
 # From the block that holds the first record that is wanted and kept. The scan is in the order
 # of ids, and so is each concatenation. Through TEXT, since group_concat works on text: bytes
@@ -60,11 +60,12 @@ FROM (
 
 
 class Frame(NamedTuple):
-    """Some records of one partition, one after the other."""
+    """Some records of one partition, one after the other. ``size`` is that of the blocks that were read."""
 
     start: int
     stamps: Sequence[int]
     parts: Sequence[Part]
+    size: int
 
     @property
     def stop(self) -> int:
@@ -122,13 +123,15 @@ class Reader:
         ids, counts, stamps = (list(map(int, column.split(","))) for column in found[:3])
         lengths, body = found[3:]
         held = sum(counts)
-        fitting = max(1, _FRAME_BYTES * len(ids) // max(len(body), 1))
+        fitting = max(1, FRAME_BYTES * len(ids) // max(len(body), 1))
         self._blocks, self._records = min(fitting, self._blocks * 4, _FRAME_BLOCKS), held // len(ids)
         # Within a partition there are no gaps, and so none between blocks.
         start = first - ids[0]
         end = min(held, start + limit, stop - ids[0])
         times = list(chain.from_iterable(map(repeat, stamps, counts)))
-        return Frame(first & OFFSET_MASK, times[start:end], _cut(lengths, body, start * 3, end * 3))
+        return Frame(
+            first & OFFSET_MASK, times[start:end], _cut(lengths, body, start * 3, end * 3), len(body)
+        )
 
 
 def deliveries(frame: Frame, partition: Partition) -> list[Delivery]:

@@ -183,12 +183,19 @@ class LogSubscription:
         frames: list[tuple[Claim, blocks.Frame]] = []
         left = limit
         for claim in self._claims:
-            if not left:
-                break
-            start = blocks.first_id(claim.id, self._next[claim.id])
-            if frame := self._reader.frame(connection, start, blocks.first_id(claim.id + 1), left):
+            position, end = self._next[claim.id], blocks.first_id(claim.id + 1)
+            room = blocks.FRAME_BYTES
+            # A frame may be shorter than what is there: it is of so many blocks as seemed enough.
+            while left:
+                frame = self._reader.frame(connection, blocks.first_id(claim.id, position), end, left)
+                if frame is None:
+                    break
                 frames.append((claim, frame))
                 left -= len(frame.stamps)
+                room -= frame.size
+                position = frame.stop
+                if room < frame.size:
+                    break
         found = [
             delivery for claim, frame in frames for delivery in blocks.deliveries(frame, claim.partition)
         ]

@@ -3,9 +3,11 @@
 For each client library a process of its own publishes at a fixed pace, with a spool, over a
 real local broker. Where that hangs or is gone, the calls begin once they go to the spool; those
 until then count among the longest. The first rows send nothing anywhere: what they show beyond
-some microseconds is the machine's, and the floor of all others.
+some microseconds is the machine's, and the floor of all others. Meanwhile a process of the idle
+class keeps each processor awake.
 """
 
+import os
 import signal
 import uuid
 from contextlib import ExitStack
@@ -32,14 +34,16 @@ Seen = dict[str, list[dict[str, Any]]]
 def block(scene: Scene) -> list[Row]:
     """Make calls in each state with each client library, in turn."""
     seen: Seen = {}
-    for number in range(scene.size.rounds):
-        measure.say(f"round {number + 1}/{scene.size.rounds}: publish calls")
-        with ExitStack() as stack:
-            idle = stack.enter_context(_caller(scene, "sqlite://", "noop"))
-            seen.setdefault(IDLE, []).append(idle.ask("work", scene.size.calls))
-        for client in CLIENTS:
-            for state in STATES:
-                _measure(scene, client, state, seen)
+    with ExitStack() as stack:
+        for number in os.sched_getaffinity(0):
+            stack.enter_context(Child("awake", str(number)))
+        for number in range(scene.size.rounds):
+            measure.say(f"round {number + 1}/{scene.size.rounds}: publish calls")
+            with _caller(scene, "sqlite://", "noop") as idle:
+                seen.setdefault(IDLE, []).append(idle.ask("work", scene.size.calls))
+            for client in CLIENTS:
+                for state in STATES:
+                    _measure(scene, client, state, seen)
     return [row for name, found in seen.items() for row in rows_of(name, found)]
 
 

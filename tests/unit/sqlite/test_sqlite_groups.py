@@ -90,13 +90,14 @@ def test_a_member_that_is_stopped_is_replaced_and_then_refused(path: pathlib.Pat
 
 
 def test_long_work_keeps_its_partitions(path: pathlib.Path) -> None:
-    with open_driver(path, "session_timeout=0.5") as driver:
+    # Long enough for a busy machine to renew it in time.
+    with open_driver(path, "session_timeout=1.5") as driver:
         spread(driver, 10)
         first = driver.subscribe(["t"], "g", "earliest")
         found = poll_until(first, lambda found: len(found) == 10)
         second = driver.subscribe(["t"], "g", "earliest")
-        # Three sessions long the owner polls nothing.
-        until = time.monotonic() + 1.5
+        # For twice that the owner polls nothing.
+        until = time.monotonic() + 3.0
         while time.monotonic() < until:
             assert not second.poll(10, 0.1)
         first.commit(ends(found))

@@ -18,7 +18,7 @@ from oslo_config import cfg
 
 from notifier_kafka import client_config, plugins, transport
 from notifier_kafka.driver import Driver, Limits, OnFailure, Partition, Receipt, Record, Subscription
-from notifier_kafka.errors import CommitRefused, ConfigurationError, DeliveryFailed
+from notifier_kafka.errors import CommitRefused, ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.receipts import Waiter
 from notifier_kafka.url import TransportURL
 
@@ -230,7 +230,16 @@ class Consumer(_Client):
     def _poll(self, member: Subscription, timeout: float) -> list[bytes]:
         deliveries = member.poll(self._limit, timeout)
         topics = [topic for topic, gets_it in self._members.items() if gets_it is member]
-        moved = {each for topic in topics if topic in self._wanted for each in self._seek(topic)}
+        moved: set[Partition] = set()
+        trouble: MessagingException | None = None
+        for topic in self._wanted.keys() & set(topics):
+            wanted = self._wanted[topic]
+            try:
+                moved |= set(self._seek(topic))
+            except MessagingException as error:
+                # What came of these comes again once they moved; what came of others must go on.
+                trouble = error
+                moved |= set(wanted)
         values = []
         for record, partition, offset, _ in deliveries:
             if partition not in moved:
@@ -240,6 +249,8 @@ class Consumer(_Client):
         if values:
             # The others have their turn first the next time, however much these hold.
             self._members |= {topic: self._members.pop(topic) for topic in topics}
+        elif trouble is not None:
+            raise trouble
         return values
 
     def _seek(self, topic: str) -> Collection[Partition]:

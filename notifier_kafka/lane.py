@@ -1,11 +1,12 @@
 """The subscriptions of a listener, and what it still owes on them."""
 
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from notifier_kafka.driver import Delivery, Partition, Positions, Subscription
-from notifier_kafka.errors import CommitRefused
+from notifier_kafka.errors import CommitRefused, MessagingException
 
 LOG = logging.getLogger(__name__)
 
@@ -19,10 +20,12 @@ class Lane:
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
         self._owed: dict[Partition, int] = {}
+        self._back: dict[Partition, int] = {}
 
     def poll(self, limit: int, timeout: float) -> list[Delivery]:
-        """Return deliveries. Commits first what an unavailable log refused to note before."""
+        """Return deliveries. Does first what an unavailable log refused to do before."""
         self._pay()
+        self._seek_back()
         return list(self._subscription.poll(limit, timeout))
 
     def take_back(self, deliveries: Sequence[Delivery]) -> None:
@@ -30,7 +33,13 @@ class Lane:
         firsts: dict[Partition, int] = {}
         for delivery in deliveries:
             firsts.setdefault(delivery.partition, delivery.offset)
-        self._subscription.seek(firsts)
+        self.go_back(firsts)
+
+    def go_back(self, positions: Positions) -> None:
+        """Go on from ``positions``. While the log is away nothing is polled before that was done."""
+        self._back |= positions
+        with contextlib.suppress(MessagingException):  # the next poll raises it
+            self._seek_back()
 
     def commit(self, positions: Positions) -> frozenset[Partition]:
         """Commit ``positions`` and what is owed; return what went to another member.
@@ -47,6 +56,11 @@ class Lane:
 
     def close(self) -> None:
         self._subscription.close()
+
+    def _seek_back(self) -> None:
+        if self._back:
+            self._subscription.seek(self._back)
+            self._back = {}
 
     def _pay(self) -> frozenset[Partition]:
         lost: set[Partition] = set()

@@ -44,5 +44,5 @@ class ResumingLane(Lane):
                 kept.append(delivery)
         if back:
             LOG.info("Going back to the positions that were kept: %s", back)
-            self._subscription.seek(back)
+            self.go_back(back)
         return kept

@@ -1,5 +1,6 @@
 """Brokers that are down, hung or killed: what users see, and that nothing acknowledged is lost."""
 
+import contextlib
 import functools
 import logging
 import signal
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 from kafka_rig import Connect, gather, until
 
-from notifier_kafka.driver import Limits, OnSettled, Receipt, Record, Subscription
+from notifier_kafka import lane
+from notifier_kafka.driver import Delivery, Limits, OnSettled, Receipt, Record, Subscription
 from notifier_kafka.errors import CommitRefused, MessagingException, OutboxFull, TransportUnavailable
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
@@ -65,6 +67,36 @@ def test_a_hung_broker_stops_no_publisher_and_what_was_accepted_arrives(
     assert failures == []
     (span,) = driver.spans([topic])
     assert span.stop - span.start == accepted + 1
+
+
+def test_what_is_taken_back_while_the_broker_is_away_comes_again(
+    fragile: Cluster, connect_to: Connect, topic: str
+) -> None:
+    driver = connect_to(fragile.url)
+    driver.admin().create_topic(topic, 1)
+    publisher = driver.publisher(lambda *_: None, Limits())
+    for n in range(20):
+        publisher.offer(Record(topic, b"%d" % n, b"k"))
+    assert publisher.flush(30) == 0
+    side = lane.Lane(driver.subscribe([topic], topic, "earliest"))
+    polled: list[Delivery] = []
+    while not polled:
+        polled = side.poll(10, 1.0)
+    fragile.stop()
+    side.take_back(polled)
+    with pytest.raises(TransportUnavailable):
+        side.poll(10, 1.0)
+    fragile.start()
+    again: list[Delivery] = []
+
+    def come_again() -> bool:
+        with contextlib.suppress(TransportUnavailable):
+            again.extend(side.poll(10, 1.0))
+        return len(again) >= 20
+
+    until(come_again, "all of them", 60.0)
+    assert [delivery.offset for delivery in again] == list(range(20))
+    side.close()
 
 
 class Publishing:

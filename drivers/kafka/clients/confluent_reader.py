@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: reading, with a group and without one."""
 
+import contextlib
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
 
 from notifier_kafka.driver import Delivery, Partition, Record
+from notifier_kafka.errors import MessagingException
 
 from .confluent_link import Link, attempt, made, translate
 
@@ -56,11 +58,11 @@ def consume(
 ) -> tuple[list[Delivery], int]:
     """Take what is there, else wait for a first; also return where the partition ends, if told."""
     messages = attempt("poll", lambda: consumer.consume(limit, 0))
-    if not messages:
-        first = attempt("poll", lambda: consumer.poll(timeout))
-        messages = [first] if first is not None else []
-        if first is not None and limit > 1:
-            messages += attempt("poll", lambda: consumer.consume(limit - 1, 0))
+    if not messages and (first := attempt("poll", lambda: consumer.poll(timeout))) is not None:
+        messages = [first]
+        # What came first must go on, whatever ails the rest; the next poll tells.
+        with contextlib.suppress(MessagingException):
+            messages += attempt("poll", lambda: consumer.consume(limit - 1, 0)) if limit > 1 else []
     end = -1
     good = []
     for message in messages:

@@ -2,6 +2,7 @@
 
 import fcntl
 import logging
+import os
 import pathlib
 import subprocess
 import sys
@@ -17,6 +18,12 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+
+# The second compiler of a JVM takes a third of the processor time of a Spark that lives for minutes. Nothing
+# is printed of these, and they hold for what the tests start as well.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+for _of in ("SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(_of, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 VERSION = "18.3.1"
 PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "fixtures")

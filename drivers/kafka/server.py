@@ -83,6 +83,7 @@ class Node:
             return
         command = self._command(runtime, "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id)
         command += ["--config", str(self.directory / "server.properties"), *arguments]
+        command[1:1] = _SHORT_LIVED
         # By a file, because everybody may read the arguments of a process, passwords among them.
         given = self.directory / "format.arguments"
         write_private(given, "\n".join(map(_quote, command[1:])))

@@ -15,7 +15,7 @@ AT_ONCE = 0.0  # nobody needs the data
 TABLE = "faults"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def breakable_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("breakable"), leashed=True)
     cluster.start()
@@ -23,7 +23,7 @@ def breakable_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clus
     cluster.stop(AT_ONCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def three_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("three"), 3, leashed=True)
     cluster.start()

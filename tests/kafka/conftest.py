@@ -84,7 +84,7 @@ def connect(kafka_cluster: Any, connect_to: Connect) -> Connect:
     return lambda **values: connect_to(kafka_cluster.url, **values)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def fragile_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("fragile"), leashed=True)
     cluster.start()
@@ -92,7 +92,7 @@ def fragile_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
     cluster.stop(AT_ONCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def trio_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("trio"), 3, properties=QUICK, leashed=True)
     cluster.start()

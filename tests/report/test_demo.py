@@ -19,6 +19,8 @@ from playwright.sync_api import Browser
 from notifier_kafka.cli import day
 
 DEADLINE = 600.0
+# What tests/conftest.py sets to make short work of starting Spark; of the environment nothing else.
+SPARKS = {name: value for name, value in os.environ.items() if name.startswith("SPARK_")}
 
 
 def without_java(directory: Path) -> str:
@@ -36,7 +38,7 @@ def without_java(directory: Path) -> str:
 def run(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "notifier_kafka.cli.main", "demo", *arguments],
-        env={"HOME": str(home), **environment},
+        env={"HOME": str(home), **SPARKS, **environment},
         cwd=home,
         capture_output=True,
         text=True,

@@ -176,7 +176,8 @@ def test_python_workers_that_are_killed(spark: SparkSession, tmp_path: Path) -> 
 
 
 def kill_workers(killed: list[int], ended: threading.Event) -> None:
-    while not ended.wait(0.001):
+    # A worker imports all of this package before it reads; who looks oftener takes a processor from it.
+    while not ended.wait(0.02):
         for pid in workers(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

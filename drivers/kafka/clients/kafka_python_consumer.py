@@ -1,5 +1,6 @@
 """kafka-python behind the seam: consuming."""
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,9 @@ from . import client
 from .kafka_python_errors import attempt, translate
 from .kafka_python_joins import Joins
 from .kafka_python_link import REQUEST_MS, connect, connected, told
+from .kafka_python_unpacking import Oversized, bounded
+
+LOG = logging.getLogger(__name__)
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
 CLOSE_MS = 2_000
@@ -177,11 +181,25 @@ def _polled(consumer: Any, limit: int, timeout_ms: int) -> Mapping[TopicPartitio
     if fetcher._next_in_line_exception_metadata is not None:  # noqa: SLF001
         _let_go(fetcher)
     try:
-        found: Mapping[TopicPartition, Sequence[Any]] = consumer.poll(timeout_ms, max_records=limit)
+        with bounded(consumer.config["fetch_max_bytes"]):
+            found: Mapping[TopicPartition, Sequence[Any]] = consumer.poll(timeout_ms, max_records=limit)
+    except Oversized as error:
+        _pass_over(consumer, error)
+        return {}
     except Exception as error:  # noqa: BLE001 - each codec has errors of its own
         _let_go(fetcher)
         raise translate(error, "poll") from None
     return found
+
+
+def _pass_over(consumer: Any, error: Oversized) -> None:
+    """Go on behind a batch that must not be opened: it would be the same for ever."""
+    unpacked = consumer._fetcher._next_partition_records  # noqa: SLF001
+    topic, number = at = unpacked.topic_partition
+    last = error.following - 1
+    LOG.error("Passed over %s[%d] from %d to %d: %s", topic, number, unpacked.next_fetch_offset, last, error)
+    unpacked.drain()
+    attempt(f"seek in {topic}[{number}]", lambda: consumer.seek(at, error.following))
 
 
 def _let_go(fetcher: Any) -> None:

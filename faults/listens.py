@@ -88,6 +88,8 @@ class Recorder:
     def _work(self) -> None:
         self._count += 1
         naps = self._plan.nap_every and self._count % self._plan.nap_every == 0
+        if naps:
+            self._journal.write("napping")
         time.sleep(self._plan.nap if naps else self._plan.work)
 
     def _refuses(self, payload: Message) -> bool:

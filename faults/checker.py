@@ -253,21 +253,22 @@ def _check_places(pool: str, listened: Listened, published: Published, verdict: 
     What was sent twice has two places, and comes from either first. So this counts only where
     the pool went past the place of the receipt.
     """
-    came: dict[str, set[Place]] = {}
+    came: dict[str, list[Place]] = {}
     past: dict[tuple[str, int], int] = {}
     for line in listened.handled + listened.refusals:
         topic = published.offered.get(line["id"], {}).get("topic", "")
         if line.get("offset") is not None:
             number, offset = line["partition"], line["offset"]
-            came.setdefault(line["id"], set()).add((number, offset))
+            came.setdefault(line["id"], []).append((number, offset))
             past[topic, number] = max(offset, past.get((topic, number), -1))
     promised = published.promised
     for ids, places in published.landed.items():
         topic = published.offered.get(ids[0], {}).get("topic", "")
         if not all(past.get((topic, number), -1) >= offset for number, offset in places):
             continue
+        told = set(places)
         for each in promised.intersection(ids) & came.keys():
-            if came[each].isdisjoint(places):
+            if told.isdisjoint(came[each]):
                 verdict.blame(
                     "false_acknowledged", f"{each}: came to {pool} from {came[each]}, never from {places[:3]}"
                 )

@@ -67,6 +67,7 @@ def test_confluent_kafka_stops_before_a_zstd_bomb_and_says_where(alone: Connect,
 
     until(complains, "an error")
     assert complaints[0].startswith(f"{topic}[0]: Decompression (codec 0x4) of message at 1 of ")
+    assert "groups reset" in complaints[0]
     member.close()
     # What the error advises.
     driver.admin().reset_group(topic, {span.partition: 2 for span in driver.spans([topic])})

@@ -66,6 +66,15 @@ class IgnoresDeliveryErrors(Breakage):
         self.inner.offer(record, settle if on_settled else None)
 
 
+class MisplacesReceipts(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        def settle(fate: Any) -> None:
+            assert on_settled is not None
+            on_settled(Receipt(fate.partition, fate.offset - 1) if isinstance(fate, Receipt) else fate)
+
+        self.inner.offer(record, settle if on_settled else None)
+
+
 class HandsOverBackwards(Breakage):
     def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
         return list(reversed(self.inner.poll(limit, timeout)))

@@ -9,13 +9,14 @@ publisher: started        what an earlier life had accepted died with it, or arr
 offered                   id, topic, key, number (grows within a key of one journal); before the call
 accepted                  id; the call returned
 acknowledged              id, perhaps partition and offset; durable, says the product
+landed                    ids, places; these places, in no order, are those of these acknowledged ids
 spooled                   id; on the local disk, says the product
 failed                    id, reason; an error, says the product
 flushed                   left; with 0 all that is accepted so far and did not fail is acknowledged
 harness: erased           all that was offered before is promised no longer: somebody deleted it
 listener: listening       pool, topics; where nobody says it, a pool listens to everything
-handled                   pool, id, at, perhaps topic, key, number, message_id, partition, offset
-refused                   pool, id; the endpoint raised or wants it again
+handled                   pool, id, at, perhaps topic, key, number, message_id, partition, offset, returned
+refused                   pool, id, perhaps partition, offset, returned; the endpoint raised or wants it again
 set_aside                 pool, id; found among the dead letters of the pool
 ========================  ==========================================================================
 
@@ -32,6 +33,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Line = dict[str, Any]
+Place = tuple[int, int]  # partition and offset
 ALL_LIVES = -1
 
 
@@ -74,6 +76,7 @@ class Published:
     def __init__(self) -> None:
         self.offered: dict[str, Line] = {}
         self.acknowledged: dict[str, Line] = {}
+        self.landed: dict[tuple[str, ...], list[Place]] = {}
         self.spooled: set[str] = set()
         self.failed: set[str] = set()
         self.erased = 0
@@ -100,8 +103,8 @@ class Published:
                 # The failure may be told while the call returns.
                 case "accepted" if line["id"] not in self.failed:
                     accepted[line["id"]] = line
-                case "acknowledged":
-                    self.acknowledged[line["id"]] = line
+                case "acknowledged" | "landed":
+                    self._acknowledge(line)
                 case "spooled":
                     self.spooled.add(line["id"])
                 case "failed":
@@ -115,6 +118,16 @@ class Published:
                     self.erased = max(self.erased, line["at"])
                 case "flushed" if not line["left"]:
                     self.acknowledged = accepted | self.acknowledged
+
+    def _acknowledge(self, line: Line) -> None:
+        if line["what"] == "landed":
+            ids, places = line["ids"], line["places"]
+        else:
+            self.acknowledged[line["id"]] = line
+            ids, places = [line["id"]], [(line.get("partition"), line.get("offset"))]
+        # A broker that was sent something again may know no more than that it has it.
+        if all(offset is not None and offset >= 0 for _, offset in places):
+            self.landed[tuple(ids)] = [(number, offset) for number, offset in places]
 
 
 def _end_life(offered: list[Line]) -> None:
@@ -130,6 +143,7 @@ class Listened:
         self.topics: set[str] = set()
         self.handled: list[Line] = []
         self.refused: set[str] = set()
+        self.refusals: list[Line] = []
         self.set_aside: set[str] = set()
 
     def read(self, line: Line) -> None:
@@ -140,6 +154,7 @@ class Listened:
                 self.handled.append(line)
             case "refused":
                 self.refused.add(line["id"])
+                self.refusals.append(line)
             case "set_aside":
                 self.set_aside.add(line["id"])
 
@@ -170,6 +185,7 @@ def check(directory: str | pathlib.Path, pools: Mapping[str, int]) -> Verdict:
         if pool in pools:
             _check_lost(pool, each, published, verdict)
         _check_origin(pool, each, published, verdict)
+        _check_places(pool, each, published, verdict)
         _check_repeats(pool, each, others, pools.get(pool, 0), verdict)
         _check_order(pool, each, published, verdict)
     return verdict
@@ -187,14 +203,18 @@ def _check_acknowledged(published: Published, verdict: Verdict) -> None:
         verdict.blame("false_acknowledged", f"{each}: acknowledged and failed")
     for each in published.promised - published.offered.keys():
         verdict.blame("invented", f"{each}: acknowledged or spooled, never offered")
-    places: dict[tuple[str, int, int], str] = {}
-    for each, line in published.acknowledged.items():
-        if line.get("offset") is None:
+    owners: dict[tuple[str, int, int], str] = {}
+    promised = published.promised
+    for ids, places in published.landed.items():
+        # A topic that was deleted and made again begins anew.
+        if not promised.issuperset(ids):
             continue
-        topic = published.offered.get(each, {}).get("topic", "")
-        other = places.setdefault((topic, line["partition"], line["offset"]), each)
-        if other != each:
-            verdict.blame("false_acknowledged", f"{each} and {other} in one place: {line}")
+        topic = published.offered.get(ids[0], {}).get("topic", "")
+        for place in places:
+            if (topic, *place) in owners:
+                other = owners[topic, *place]
+                verdict.blame("false_acknowledged", f"{ids[-1]} and {other} in one place: {place}")
+            owners[topic, *place] = ids[0]
 
 
 def _check_lost(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
@@ -223,17 +243,35 @@ def _check_origin(pool: str, listened: Listened, published: Published, verdict: 
             verdict.blame("invented", f"{each}: came with two message ids, {names[each]} and {name}")
         if not listened.listens_to(offered["topic"]):
             verdict.blame("wrong_pool", f"{each}: {pool} does not listen to {offered['topic']}")
-        _check_place(each, line, published, verdict)
+        if line.get("returned") and each not in listened.refused:
+            verdict.blame("invented", f"{each}: came back to {pool}, which had not refused it")
 
 
-def _check_place(each: str, line: Line, published: Published, verdict: Verdict) -> None:
-    receipt = published.acknowledged.get(each, {})
-    for name in ("partition", "offset"):
-        told, found = receipt.get(name), line.get(name)
-        if told is not None and found is not None and told != found:
-            verdict.blame(
-                "false_acknowledged", f"{each}: its receipt says {name} {told}, it came from {found}"
-            )
+def _check_places(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
+    """Compare where receipts say that something is with where it came from, of all times that it came.
+
+    What was sent twice has two places, and comes from either first. So this counts only where
+    the pool went past the place of the receipt.
+    """
+    came: dict[str, list[Place]] = {}
+    past: dict[tuple[str, int], int] = {}
+    for line in listened.handled + listened.refusals:
+        topic = published.offered.get(line["id"], {}).get("topic", "")
+        if line.get("offset") is not None:
+            number, offset = line["partition"], line["offset"]
+            came.setdefault(line["id"], []).append((number, offset))
+            past[topic, number] = max(offset, past.get((topic, number), -1))
+    promised = published.promised
+    for ids, places in published.landed.items():
+        topic = published.offered.get(ids[0], {}).get("topic", "")
+        if not all(past.get((topic, number), -1) >= offset for number, offset in places):
+            continue
+        told = set(places)
+        for each in promised.intersection(ids) & came.keys():
+            if told.isdisjoint(came[each]):
+                verdict.blame(
+                    "false_acknowledged", f"{each}: came to {pool} from {came[each]}, never from {places[:3]}"
+                )
 
 
 def _check_repeats(pool: str, listened: Listened, elsewhere: set[str], bound: int, verdict: Verdict) -> None:

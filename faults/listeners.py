@@ -13,7 +13,7 @@ def listener_killed(play: Play) -> None:
     """In the middle of a batch: at its 30th it is busy for longer than it has to live."""
     victim = play.listen(nap=60.0, nap_every=30)
     with play.hit():
-        victim.await_count("handled", 29)
+        victim.await_count("napping", 1)
         victim.kill()
         play.listeners.remove(victim)
 

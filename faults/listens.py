@@ -12,12 +12,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from faults import clock, tether
 from faults.journal import Journal
 from faults.publishes import connect
-from notifier_kafka import listener
+from notifier_kafka import listener, topics
+from notifier_kafka.driver import Partition
 from notifier_kafka.notification import NotificationResult
 from notifier_kafka.target import Target
 
@@ -56,6 +58,7 @@ class Recorder:
         self._journal = Journal(plan.journal)
         self._count = 0
         self._seen: collections.Counter[str] = collections.Counter()
+        self.positions: Callable[[], Mapping[Partition, int]] = dict
 
     def begin(self) -> None:
         self._journal.write("listening", pool=self._plan.pool, topics=[self._plan.topic])
@@ -65,16 +68,28 @@ class Recorder:
     ) -> str | None:
         self._work()
         if self._refuses(payload):
-            self._journal.write("refused", pool=self._plan.pool, id=payload["id"])
+            self._journal.write("refused", pool=self._plan.pool, id=payload["id"], **self._place())
             if self._plan.raises:
                 raise ValueError("as the plan has it")
             return NotificationResult.REQUEUE
-        self._journal.write("handled", **self._line(payload, metadata))
+        self._journal.write("handled", **self._line(payload, metadata), **self._place())
         return None
+
+    def _place(self) -> Message:
+        """Say where the notification at hand is on the log, or that it came back after a refusal."""
+        # Not told to several workers, nor of each in a batch.
+        if self._plan.options.get("listener.workers", 1) > 1 or len(found := self.positions()) != 1:
+            return {}
+        ((partition, following),) = found.items()
+        if partition.topic != topics.bus_topic(self._plan.topic, "info"):
+            return {"returned": True}
+        return {"partition": partition.number, "offset": following - 1}
 
     def _work(self) -> None:
         self._count += 1
         naps = self._plan.nap_every and self._count % self._plan.nap_every == 0
+        if naps:
+            self._journal.write("napping")
         time.sleep(self._plan.nap if naps else self._plan.work)
 
     def _refuses(self, payload: Message) -> bool:
@@ -101,6 +116,7 @@ def main(plan: Listening) -> None:
     make = listener.get_batch_notification_listener if plan.batch else listener.get_notification_listener
     endpoint = (BatchRecorder if plan.batch else Recorder)(plan)
     each = make(bus, [Target(topic=plan.topic)], [endpoint], allow_requeue=True, pool=plan.group)
+    endpoint.positions = each.positions
     ending = threading.Event()
 
     def end(*_: object) -> None:

@@ -135,11 +135,14 @@ class Publisher:
     def _chunk(self, payloads: list[dict[str, Any]]) -> None:
         ids = [{"id": payload["id"]} for payload in payloads]
         try:
-            self._waiting.send_many({}, "info", [("faults.step", payload) for payload in payloads])
+            receipts = self._waiting.send_many({}, "info", [("faults.step", each) for each in payloads]) or []
         except MessagingException as error:
             self._journal.write_all("failed", [each | {"reason": str(error)} for each in ids])
         else:
             self._journal.write_all("acknowledged", ids)
+            # They come in the order in which they settled: which is whose is not told.
+            places = [[receipt.partition.number, receipt.offset] for receipt in receipts]
+            self._journal.write("landed", ids=[each["id"] for each in ids], places=places)
 
     def _stream(self, payloads: list[dict[str, Any]]) -> None:
         each = payloads[0]["id"]

@@ -15,6 +15,7 @@ DEFAULT_PORT = 9092
 REQUEST_TIMEOUT = 5.0  # seconds that one call to an unreachable broker may cost
 METADATA_AGE = 3.0  # seconds until a member sees a new topic or partition
 HEARTBEAT = 3.0
+FETCH_BYTES = 50 * 1024 * 1024  # the default of Java's clients and of both of ours
 BATCH_OVERHEAD = 64 * 1024  # bytes around a record's own, generously: headers' lengths, the batch
 
 NAMES = frozenset(
@@ -127,6 +128,8 @@ def reading(settings: SimpleNamespace) -> Properties:
         "auto.offset.reset": "earliest",
         "isolation.level": settings.isolation_level,
         "max.partition.fetch.bytes": str(settings.max_fetch_bytes),
+        # With kafka-python also what a compressed batch may open to.
+        "fetch.max.bytes": str(max(FETCH_BYTES, settings.max_request_size + BATCH_OVERHEAD)),
     }
     return made | dict(settings.client_properties)
 

@@ -24,6 +24,7 @@ OURS = {
     "ssl.key.location",
     "ssl.key.password",
 }
+SHOWN = ("ssl.certificate.", "ssl.keystore.")  # what holds a certificate of ours
 MUTE = "it accepts connections and does not answer: hung, or of another security_protocol"
 
 
@@ -74,7 +75,10 @@ def _refusal(connection: socket.socket, host: str, given: Mapping[str, str]) -> 
     except (ssl.SSLError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or error.strerror
         if "CERTIFICATE" in str(reason):
-            return f"TLS: it refuses our certificate, or the lack of one: {reason}"
+            if any(name.startswith(SHOWN) for name in given):
+                # What a Java says of one that expired is that it is unknown.
+                return f"TLS: it refuses our certificate, expired or of an authority not its own: {reason}"
+            return "TLS: it wants a certificate of ours, and [drivers_kafka] ssl_client_cert_file is not set"
         return f"TLS: {reason}: is security_protocol right for this port?"
     return MUTE
 

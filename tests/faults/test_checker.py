@@ -201,6 +201,55 @@ def test_acknowledged_though_failed(judge: Judge, more: list[Line], place: Line)
     assert blamed(judge(published, [handled(0, **place), handled(1)])) == {"false_acknowledged": 1}
 
 
+def landed(*places: tuple[int, int]) -> Line:
+    return {"what": "landed", "ids": ["a-0", "a-1"], "places": places}
+
+
+def at(number: int, offset: int, **more: Any) -> Line:
+    return handled(number, partition=0, offset=offset, **more)
+
+
+@pytest.mark.parametrize(
+    ("places", "listened", "blames"),
+    [
+        ([(0, 5), (0, 6)], [at(0, 5), at(1, 6)], {}),
+        ([(0, 6), (0, 5)], [at(0, 5), at(1, 6)], {}),
+        ([(0, 5), (0, 6)], [at(0, 5), at(1, 7)], {"false_acknowledged": 1}),
+        ([(0, 5), (0, 5)], [at(0, 5), at(1, 6)], {"false_acknowledged": 2}),
+        # A broker that does not know any more where something is says so.
+        ([(0, -1), (0, -1)], [at(0, 5), at(1, 6)], {}),
+        # Nobody got that far yet.
+        ([(0, 5), (0, 9)], [at(0, 5), at(1, 7)], {}),
+        # What came back after a refusal comes from somewhere else.
+        ([(0, 5), (0, 6)], [at(0, 5), handled(1)], {}),
+    ],
+)
+def test_receipts_of_many_say_where_these_are(
+    judge: Judge, places: list[tuple[int, int]], listened: list[Line], blames: dict[str, int]
+) -> None:
+    assert blamed(judge([*TWO, landed(*places)], listened)) == blames
+
+
+def test_what_was_sent_twice_may_come_first_from_where_no_receipt_says(judge: Judge) -> None:
+    twice = [at(0, 5, at=0), at(1, 6, at=1), at(0, 7, at=2), at(1, 8, at=3)]
+    assert blamed(judge([*TWO, landed((0, 7), (0, 8))], twice, p=2)) == {}
+
+
+def test_places_begin_anew_when_a_topic_was_deleted(judge: Judge) -> None:
+    published = [offered(0, at=1), said("acknowledged", 0, partition=0, offset=5)]
+    again = [offered(1, at=3), said("acknowledged", 1, partition=0, offset=5)]
+    erased = {"what": "erased", "at": 2}
+    assert blamed(judge([*published, erased, *again], [at(1, 5)])) == {}
+    assert blamed(judge([*published, *again], [at(0, 5), at(1, 5)])) == {"false_acknowledged": 1}
+
+
+def test_what_comes_back_was_refused(judge: Judge) -> None:
+    refused = said("refused", 0, pool="p")
+    returned = handled(0, returned=True)
+    assert blamed(judge(TWO, [refused, returned, handled(1)])) == {}
+    assert blamed(judge(TWO, [returned, handled(1)])) == {"invented": 1}
+
+
 def test_a_line_that_was_being_written_does_not_count(judge: Judge, tmp_path: pathlib.Path) -> None:
     judge(TWO, [handled(0)])
     with (tmp_path / "listener.journal").open("a") as file:

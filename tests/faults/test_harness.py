@@ -39,6 +39,7 @@ def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
         ("IgnoresDeliveryErrors", "without-retries", "lost"),
         ("DropsTheSpoolsTail", "two-on-one-spool", "lost"),
         ("SkipsTheFence", "listener-overtaken", "beyond_bound"),
+        ("MisplacesReceipts", "poison", "false_acknowledged"),
         ("KeepsTheCallerWaiting", "poison", "stall"),
         ("KeepsEverything", "poison", "memory"),
     ],

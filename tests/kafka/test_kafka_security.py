@@ -24,6 +24,9 @@ from notifier_kafka_drivers.kafka.credentials import CLIENT, Security
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 AT_ONCE = 10.0
+CLUSTERS = ("secured", "misnamed", "certified")
+WRONG = "wr0ng-one"
+REFUSED = "TLS: it refuses our certificate, expired or of an authority not its own: "
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -43,6 +46,16 @@ def misnamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker whose certificate is for another host."""
     security = Security(tls=True, hosts=("elsewhere.example",))
     cluster = Cluster(tmp_path_factory.mktemp("misnamed"), security=security, leashed=True)
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker that lets in only who shows a certificate of its authority."""
+    security = Security(tls=True, acls=True)
+    cluster = Cluster(tmp_path_factory.mktemp("certified"), security=security, leashed=True)
     cluster.start()
     yield cluster
     cluster.stop()
@@ -142,6 +155,16 @@ def complaints(connect: Callable[[], KafkaDriver]) -> set[str]:
         return set(pool.map(lambda call: complaint(connect(), call), CALLS))
 
 
+@pytest.fixture(autouse=True)
+def discreet(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Find no secret of a cluster in the log, whatever went wrong."""
+    used = [request.getfixturevalue(name) for name in CLUSTERS if name in request.fixturenames]
+    secrets = [secret for cluster in used for secret in cluster.layout.passwords.values()]
+    yield
+    said = [record.getMessage() for record in caplog.get_records("call")]
+    assert [text for text in said for secret in [*secrets, WRONG] if secret in text] == []
+
+
 def test_everything_at_once_works(secured: Cluster, connect_to: Connect, topic: str) -> None:
     driver = connect_to(secured.url, **secured.options())
     publish(driver, *(Record(topic, b"%d" % n) for n in range(20)))
@@ -168,7 +191,7 @@ def test_the_other_mechanism(secured: Cluster, connect_to: Connect, topic: str) 
 
 
 def test_a_wrong_password(secured: Cluster, connect_to: Connect) -> None:
-    options = secured.options() | {"sasl_password": "wr0ng-one"}
+    options = secured.options() | {"sasl_password": WRONG}
     assert complaints(lambda: connect_to(secured.url, **options)) == {
         "no broker lets us in: the login is refused: check user, password and [drivers_kafka] sasl_mechanism"
     }
@@ -323,7 +346,44 @@ def test_a_certificate_of_ours_that_is_refused(
     foreign = {name: value for name, value in secured.options().items() if name.startswith("ssl_client")}
     options = misnamed.options() | foreign
     (text,) = complaints(lambda: connect_to(misnamed.url, **options, ssl_check_hostname=False))
-    assert unreached(misnamed, "TLS: it refuses our certificate, or the lack of one: ") in text
+    assert unreached(misnamed, REFUSED) in text
+
+
+def test_a_certificate_of_ours_is_who_we_are(certified: Cluster, connect_to: Connect, topic: str) -> None:
+    publish(connect_to(certified.url, **certified.options()), Record(topic, b"there"))
+    driver = connect_to(certified.url, **certified.options(CLIENT))
+    assert ON_TOPIC.format(topic) in complaint(driver, lambda driver: describe(driver, topic))
+
+
+def without_certificate(cluster: Cluster) -> dict[str, str]:
+    return {name: value for name, value in cluster.options().items() if not name.startswith("ssl_client")}
+
+
+def test_no_certificate_where_one_is_required(certified: Cluster, connect_to: Connect) -> None:
+    why = "TLS: it wants a certificate of ours, and [drivers_kafka] ssl_client_cert_file is not set"
+    options = without_certificate(certified)
+    assert complaints(lambda: connect_to(certified.url, **options)) == {unreached(certified, why)}
+
+
+@pytest.mark.parametrize("wrong", ["foreign", "expired"])
+def test_a_wrong_certificate_where_one_is_required(
+    certified: Cluster,
+    connect_to: Connect,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: str,
+) -> None:
+    foreign = wrong == "foreign"
+    authority = certificates.Authority(tmp_path if foreign else certified.directory / "tls")
+    authority.create()
+    monkeypatch.setattr(certificates, "_DAYS", "3650" if foreign else "0")
+    authority.sign(tmp_path.name)
+    options = certified.options() | {
+        "ssl_client_cert_file": str(authority.certificate_of(tmp_path.name)),
+        "ssl_client_key_file": str(authority.key_of(tmp_path.name)),
+    }
+    (text,) = complaints(lambda: connect_to(certified.url, **options))
+    assert unreached(certified, REFUSED) in text
 
 
 @pytest.mark.parametrize(
@@ -366,11 +426,22 @@ def test_who_may_make_a_topic_and_not_see_it_is_told_that_it_was_made(
     assert len(connect_to(secured.url, **secured.options()).admin().describe_topic(topic).spans) == 2
 
 
+def wrong_password(cluster: Cluster) -> dict[str, str]:
+    return {**cluster.options(), "sasl_password": WRONG}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [("secured", wrong_password), ("certified", without_certificate)]
+)
 def test_a_log_is_not_filled_by_tries_in_vain(
-    secured: Cluster, connect_to: Connect, caplog: pytest.LogCaptureFixture
+    request: pytest.FixtureRequest,
+    connect_to: Connect,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    change: Callable[[Cluster], dict[str, str]],
 ) -> None:
-    options = secured.options() | {"sasl_password": "wrong"}
-    driver = connect_to(secured.url, **options)
+    cluster: Cluster = request.getfixturevalue(name)
+    driver = connect_to(cluster.url, **change(cluster))
     publisher = driver.publisher(lambda *_: None, Limits())
     publisher.offer(Record("topic", b"1"))
     member = driver.subscribe(["topic"], "group", "earliest")

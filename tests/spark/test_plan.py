@@ -130,3 +130,8 @@ def test_directories_of_others(tmp_path: Path) -> None:
     (tmp_path / "b" / "job.json").write_text("{")
     with pytest.raises(ConfigurationError, match="cannot be read"):
         ledger.Ledger(tmp_path / "b").locked(IDENTITY, {}).__enter__()
+
+
+def test_a_checkpoint_is_its_owners_alone(tmp_path: Path) -> None:
+    with ledger.Ledger(tmp_path / "output" / "_job").locked(IDENTITY, {}):
+        assert (tmp_path / "output" / "_job").stat().st_mode & 0o777 == 0o700

@@ -57,6 +57,11 @@ LOCAL: dict[int, errors.Meaning] = {
     if hasattr(KafkaError, name)
 }
 
+_ADVICE = {
+    KafkaError._BAD_COMPRESSION: "damaged, or it opens to more than "  # noqa: SLF001 - its public name
+    "receive.message.max.bytes: take the group behind it with notifier-kafka groups reset",
+}
+
 SUSPICIOUS = 15.0  # seconds in which nothing came, although something should
 ANSWER = 2.0  # seconds that brokers have to answer a question
 OFFSETS = "__consumer_offsets"  # about a topic, as all of them may be many
@@ -72,7 +77,8 @@ def translate(error: KafkaError, what: str) -> MessagingException:
         return errors.refused_login()
     if code >= 0 or code not in LOCAL:
         return errors.broker_error(code, what, error.str())
-    return LOCAL[code](f"{what}: {' '.join(error.str().split())}")
+    advice = _ADVICE.get(code)
+    return LOCAL[code](f"{what}: {' '.join(error.str().split())}" + (f" ({advice})" if advice else ""))
 
 
 class Log:

@@ -72,13 +72,20 @@ def consume(
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
             end = message.offset()
         elif error.code() not in passed_over:
-            link.down = translate(error, f"topic {message.topic()}" if message.topic() else "poll")
+            link.down = translate(error, _named(message))
     if good:
         link.down = None
     elif (reason := link.reason()) is not None:
         link.down = None
         raise reason
     return _deliveries(good), end
+
+
+def _named(message: Any) -> str:
+    """Say what an error is about; one that stops a partition only needs to say which."""
+    if message.error().code() == KafkaError._BAD_COMPRESSION:  # noqa: SLF001 - its public name
+        return f"{message.topic()}[{message.partition()}]"
+    return f"topic {message.topic()}" if message.topic() else "poll"
 
 
 def _deliveries(messages: Sequence[Any]) -> list[Delivery]:

@@ -15,6 +15,7 @@ from . import client
 from .kafka_python_errors import attempt, translate
 from .kafka_python_joins import Joins
 from .kafka_python_link import REQUEST_MS, connect, connected, told
+from .kafka_python_polling import polled
 
 LOOK = 1.0  # seconds between looks whether there is still a connection
 CLOSE_MS = 2_000
@@ -111,7 +112,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def _poll(self, limit: int, timeout: float) -> list[Delivery]:
         timeout_ms = self._joins.before_poll(round(timeout * 1000))
-        found = _polled(self._consumer, limit, timeout_ms)
+        found = polled(self._consumer, limit, timeout_ms)
         return [_delivery(record) for records in found.values() for record in records]
 
     def _begin(self) -> None:
@@ -158,7 +159,7 @@ class Reader:
         return self._position
 
     def _poll(self, limit: int) -> list[Delivery]:
-        found = _polled(self._consumer, limit, SHORT_MS)
+        found = polled(self._consumer, limit, SHORT_MS)
         # Behind a gap its position is past the last record, which for an empty rest is all there is.
         position = attempt("read", lambda: self._consumer.position(self._at, timeout_ms=REQUEST_MS))
         self._position = max(self._position, position or 0)
@@ -166,28 +167,6 @@ class Reader:
 
     def close(self) -> None:
         attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
-
-
-def _polled(consumer: Any, limit: int, timeout_ms: int) -> Mapping[TopicPartition, Sequence[Any]]:
-    """Poll, and let go of what cannot be unpacked: the next poll fetches it again, and fails again.
-
-    The library would look for more of it for ever, and its poll not return.
-    """
-    fetcher = consumer._fetcher  # noqa: SLF001
-    if fetcher._next_in_line_exception_metadata is not None:  # noqa: SLF001
-        _let_go(fetcher)
-    try:
-        found: Mapping[TopicPartition, Sequence[Any]] = consumer.poll(timeout_ms, max_records=limit)
-    except Exception as error:  # noqa: BLE001 - each codec has errors of its own
-        _let_go(fetcher)
-        raise translate(error, "poll") from None
-    return found
-
-
-def _let_go(fetcher: Any) -> None:
-    unpacked = fetcher._next_partition_records  # noqa: SLF001
-    if unpacked is not None:
-        unpacked.drain()
 
 
 def _delivery(found: Any) -> Delivery:

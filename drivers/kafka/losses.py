@@ -23,10 +23,17 @@ Offsets = Callable[[Sequence[Partition]], dict[Partition, int]]
 class Losses:
     """Follows the positions of one member. Never used by two threads at once."""
 
-    def __init__(self, group: str, committed: Offsets, beginnings: Offsets) -> None:
+    def __init__(
+        self,
+        group: str,
+        committed: Offsets,
+        beginnings: Offsets,
+        jumped: Callable[[Partition, int], None],
+    ) -> None:
         self._group = group
         self._committed = committed
         self._beginnings = beginnings
+        self._jumped = jumped
         self._next: dict[Partition, int] = {}
         self._calm: dict[Partition, float] = {}
 
@@ -39,8 +46,10 @@ class Losses:
         """Log what is missing between the positions and ``deliveries``."""
         following = self._next
         for _, partition, offset, _ in deliveries:
-            if following.get(partition) != offset and offset > 0:
-                self._examine(partition, offset)
+            if following.get(partition) != offset:
+                self._jumped(partition, offset)
+                if offset > 0:
+                    self._examine(partition, offset)
             following[partition] = offset + 1
 
     def _examine(self, partition: Partition, offset: int) -> None:

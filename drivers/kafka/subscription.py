@@ -55,7 +55,7 @@ class KafkaSubscription:
         self._consumer: client.Consumer | None = None
         self._now: dict[Partition, int] | None = None
         self._recorded: dict[Partition, int] = {}
-        self._losses = Losses(self._group, self._known, lambda parts: offsets(0.0, parts))
+        self._losses = Losses(self._group, self._known, lambda parts: offsets(0.0, parts), self._jumped)
         self._outage = Outage()
         self._early: list[Delivery] = []
         self._polled = time.monotonic()
@@ -228,6 +228,8 @@ class KafkaSubscription:
             begin = {p: self._now[p] for p in new if self._now and p in self._now}
         if begin and not self._private:
             consumer.commit(begin)
+            # The group has them now. Of a topic that is made again they say nothing.
+            self._now = {p: offset for p, offset in (self._now or {}).items() if p not in begin}
         return begin
 
     def _position(self, consumer: client.Consumer, partition: Partition) -> int:
@@ -243,6 +245,11 @@ class KafkaSubscription:
         consumer = self._consumer
         owned = consumer.owned if consumer else set()
         return {p: self._position(consumer, p) for p in partitions if consumer and p in owned}
+
+    def _jumped(self, partition: Partition, offset: int) -> None:
+        if offset < self._recorded.get(partition, -1):
+            # Sought, or of a topic that was made again: then the group has no position any more.
+            del self._recorded[partition]
 
     def _record(self, consumer: client.Consumer, positions: Positions) -> None:
         try:

@@ -49,6 +49,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self.owned: set[Partition] = set()
         self._place = place
         self._gained: set[TopicPartition] = set()
+        self._ids: dict[str, Any] = {}
         self._held = False
         self._consumer = connect(KafkaConsumer, given)
         self._joins = Joins(self._consumer._coordinator)  # noqa: SLF001
@@ -61,6 +62,9 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         if self._gained:
             self._begin()
             deliveries += self._poll(limit, max(0.0, deadline - time.monotonic()))
+        if again := self._made_again():
+            deliveries = [each for each in deliveries if each.partition.topic not in again]
+            self._begin_anew([each for each in self.owned if each.topic in again])
         if not deliveries:
             self._line.look()
             self._look_for_refusals()
@@ -115,8 +119,27 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         found = polled(self._consumer, limit, timeout_ms)
         return [_delivery(record) for records in found.values() for record in records]
 
+    def _made_again(self) -> set[str]:
+        """Name the topics that are others than those whose positions we have."""
+        found = set()
+        for topic in {partition.topic for partition in self.owned}:
+            now = self._consumer._client.cluster.topic_id(topic)  # noqa: SLF001
+            # None, or all zero, while there is no such topic.
+            if now and now.int and self._ids.setdefault(topic, now) != now:
+                self._ids[topic] = now
+                found.add(topic)
+        return found
+
+    def _begin_anew(self, partitions: Sequence[Partition]) -> None:
+        """Read from the first record: the library goes on at the old position once there are so many."""
+        if self._place:
+            self._place(partitions)
+        for partition in partitions:
+            self.seek(partition, 0)
+
     def _begin(self) -> None:
         gained = self._gained
+        self._ids.clear()
         begin = self._place([Partition(*p) for p in gained]) if self._place else {}
         for partition, offset in begin.items():
             self.seek(partition, offset)

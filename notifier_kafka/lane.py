@@ -117,6 +117,8 @@ class WaitingLane(Lane):
         lost = super().commit({p: min(offset, firsts.get(p, offset)) for p, offset in reached.items()})
         if lost:
             self._keep(delivery for delivery in self._held if delivery.partition not in lost)
+            # A commit may also be refused to a member that still has the partition.
+            self.go_back({partition: first for partition, first in firsts.items() if partition in lost})
         return lost
 
     def _keep(self, deliveries: Iterable[Delivery]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from kafka_rig import Connect, gather, publish, until
 
-from notifier_kafka.driver import Partition, Record
+from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import CommitRefused, ConfigurationError
 from notifier_kafka_drivers.kafka.subscription import KafkaSubscription
 
@@ -243,6 +243,30 @@ def test_a_topic_deleted_and_made_again_is_read_from_its_beginning(
     assert numbers(found) == list(range(20, 20 + count))
     member.commit({Partition(topic, 0): found[4].offset + 1})
     assert driver.admin().describe_group(topic).positions == {Partition(topic, 0): 5}
+
+
+def test_a_partition_that_comes_back_begins_at_the_position_of_its_group(
+    connect: Connect, topic: str
+) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    first = driver.subscribe([topic], topic, "earliest")
+    seen = gather(first, 20)
+    zero, one = Partition(topic, 0), Partition(topic, 1)
+    first.commit({zero: 3, one: 3})
+    second = driver.subscribe([topic], topic, "earliest")
+    again: list[Delivery] = []
+
+    def all_came_again() -> bool:
+        again.extend([*first.poll(100, 0.2), *second.poll(100, 0.2)])
+        return len(again) >= 14
+
+    until(all_came_again, "what was not committed, to either member")
+    expected = {(d.partition, d.offset) for d in seen if d.offset >= 3}
+    assert {(d.partition, d.offset) for d in again} == expected
+    second.close()
+    first.close()
 
 
 def test_an_illegal_topic_is_refused_before_anything_waits_for_it(connect: Connect) -> None:

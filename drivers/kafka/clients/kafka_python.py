@@ -10,10 +10,11 @@ from notifier_kafka.outbox import Outbox
 
 from . import client
 from .kafka_python_admin import Admin
-from .kafka_python_consumer import Consumer, Reader
+from .kafka_python_consumer import Consumer
 from .kafka_python_errors import COMPRESSION
 from .kafka_python_link import refuse_unknown
 from .kafka_python_log import quieten
+from .kafka_python_reader import Reader
 from .kafka_python_sender import Sender
 from .kafka_python_transactor import Transactor
 

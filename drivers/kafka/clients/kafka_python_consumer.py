@@ -6,40 +6,16 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka import errors as kafka_errors
-from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.consumer.subscription_state import ConsumerRebalanceListener, TopicPartitionState
 
-from notifier_kafka.driver import Delivery, Partition, Positions, Record
+from notifier_kafka.driver import Delivery, Partition, Positions
 
-from .. import reach
 from . import client
 from .kafka_python_errors import attempt, translate
 from .kafka_python_joins import Joins
 from .kafka_python_link import REQUEST_MS, connect, connected, told
 from .kafka_python_polling import polled
-
-LOOK = 1.0  # seconds between looks whether there is still a connection
-CLOSE_MS = 2_000
-SHORT_MS = 20
-
-
-class Line:
-    """Tells when a consumer has lost its brokers: its polls then come back empty, and no more."""
-
-    def __init__(self, consumer: Any, given: Mapping[str, str]) -> None:
-        self._consumer = consumer
-        self._given = given
-        self._looked = time.monotonic()
-        self._gone = False
-
-    def look(self) -> None:
-        """Raise when there was no connection at two looks in a row."""
-        if time.monotonic() - self._looked < LOOK:
-            return
-        self._looked = time.monotonic()
-        gone = not connected(self._consumer)
-        again, self._gone = gone and self._gone, gone
-        if again:
-            raise reach.unreached(self._given)
+from .kafka_python_reader import CLOSE_MS, Line, delivery
 
 
 class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -60,8 +36,9 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         deadline = time.monotonic() + timeout
         deliveries = self._poll(limit, timeout)
         if self._gained:
+            # What came before begins anew as well.
             self._begin()
-            deliveries += self._poll(limit, max(0.0, deadline - time.monotonic()))
+            deliveries = self._poll(limit, max(0.0, deadline - time.monotonic()))
         if again := self._made_again():
             deliveries = [each for each in deliveries if each.partition.topic not in again]
             self._begin_anew([each for each in self.owned if each.topic in again])
@@ -100,8 +77,14 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Called on the library's own thread, which must not wait: the rest is done in ``poll``."""
+        """Called on the library's own thread, which must not wait: the rest is done in ``poll``.
+
+        The library keeps the positions of partitions that come back. Meanwhile they were not ours, and
+        what had not been committed of them was given up: they begin at the group's position, as new ones do.
+        """
         self._gained = set(assigned)
+        for partition in self._gained:
+            self._consumer._subscription.assignment[partition] = TopicPartitionState()  # noqa: SLF001
         self.owned = {Partition(*partition) for partition in self._gained}
         self._consumer.pause(*self._gained)
 
@@ -117,7 +100,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
     def _poll(self, limit: int, timeout: float) -> list[Delivery]:
         timeout_ms = self._joins.before_poll(round(timeout * 1000))
         found = polled(self._consumer, limit, timeout_ms)
-        return [_delivery(record) for records in found.values() for record in records]
+        return [delivery(record) for records in found.values() for record in records]
 
     def _made_again(self) -> set[str]:
         """Name the topics that are others than those whose positions we have."""
@@ -153,46 +136,3 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
             lambda: self._consumer.committed(TopicPartition(*partition), timeout_ms=REQUEST_MS),
         )
         return None if found is None else int(found)
-
-
-class Reader:
-    """Reads one partition."""
-
-    def __init__(self, given: Mapping[str, str], partition: Partition, offset: int) -> None:
-        self._at = TopicPartition(*partition)
-        self._consumer = connect(
-            KafkaConsumer, given, enable_auto_commit=False, allow_auto_create_topics=False
-        )
-        self._line = Line(self._consumer, given)
-        self._consumer.assign([self._at])
-        self._consumer.seek(self._at, offset)
-        self._position = offset
-
-    def poll(self, limit: int, timeout: float) -> list[Delivery]:
-        deadline = time.monotonic() + timeout
-        before, deliveries = self._position, self._poll(limit)
-        # Its poll would sit out the time when all that came was the mark of a transaction.
-        while not deliveries and self._position == before and time.monotonic() < deadline:
-            deliveries = self._poll(limit)
-        if not deliveries:
-            self._line.look()
-        return deliveries
-
-    def position(self) -> int:
-        return self._position
-
-    def _poll(self, limit: int) -> list[Delivery]:
-        found = polled(self._consumer, limit, SHORT_MS)
-        # Behind a gap its position is past the last record, which for an empty rest is all there is.
-        position = attempt("read", lambda: self._consumer.position(self._at, timeout_ms=REQUEST_MS))
-        self._position = max(self._position, position or 0)
-        return [_delivery(record) for record in found.get(self._at, ())]
-
-    def close(self) -> None:
-        attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
-
-
-def _delivery(found: Any) -> Delivery:
-    headers = tuple((name, content or b"") for name, content in found.headers)
-    record = Record(found.topic, found.value, found.key, headers)
-    return Delivery(record, Partition(found.topic, found.partition), found.offset, found.timestamp / 1000)

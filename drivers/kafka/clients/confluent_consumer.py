@@ -1,6 +1,7 @@
 """confluent-kafka behind the seam: consuming."""
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import confluent_kafka
 from confluent_kafka import TopicPartition
 
 from notifier_kafka.driver import Delivery, Partition, Positions
-from notifier_kafka.errors import CommitRefused, MessagingException
+from notifier_kafka.errors import CommitRefused, MessagingException, TransportUnavailable
 
 from .. import properties
 from ..publisher import abandon
@@ -18,7 +19,10 @@ from . import client
 from .confluent_link import SUSPICIOUS, Call, Link, at_positions, attempt, forgotten, listed, made
 from .confluent_reader import consume
 
+LOG = logging.getLogger(__name__)
+
 LEAVING = 2.0  # seconds at most for the steps before the library's own
+ENDING = 15.0  # seconds for those, which take a fraction of one
 LOOK = 0.005
 SESSION = 45_000  # librdkafka's own
 SPARE = 20.0  # seconds; a broker that does not answer is given up after 15
@@ -130,7 +134,13 @@ class Consumer:
             abandon(self)
             return
         with self._looking:
-            consumer.close()
+            closing = Call("close", consumer.close)
+        try:
+            closing.wait(ENDING)
+        except TransportUnavailable:
+            # In one soak it waited for ever; whoever stops a listener must not.
+            LOG.warning("A member is left to its session: librdkafka does not close it")
+            abandon(self)
 
     def _gain(self, consumer: Any, gained: list[TopicPartition]) -> None:
         partitions = [Partition(at.topic, at.partition) for at in gained]

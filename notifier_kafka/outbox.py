@@ -38,7 +38,9 @@ class Outbox:
     package; ``retriable`` on the error decides whether the batch is tried again. Where
     records can fail alone, it returns an error in the place of a receipt, and that is
     final. It should give up early once ``closed`` is true, because ``close`` waits for it.
-    ``on_end`` is called last on the thread that delivered.
+    ``on_end`` is called last on the thread that delivered. ``linger`` seconds after the first of
+    a batch came it is taken: waking the worker costs a caller more than all else, and is done
+    once for all that come meanwhile.
     """
 
     _idle: bool
@@ -49,11 +51,13 @@ class Outbox:
         on_failure: OnFailure,
         limits: Limits,
         on_end: Callable[[], None] = lambda: None,
+        linger: float = 0.0,
     ) -> None:
         self._deliver = deliver
         self._on_end = on_end
         self._on_failure = on_failure
         self._limits = limits
+        self._linger = linger
         self._closed = False
         self._next_warning = 0.0
         self.start_afresh()
@@ -152,12 +156,15 @@ class Outbox:
         """Wait for records; take a batch of them, or nothing once closed."""
         queue = self._queue
         with self._lock:
+            waits = not queue
             while not queue and not self._closed:
                 self._idle = True
                 self._arrived.wait()
             self._idle = False
             if self._closed:
                 return []
+        if waits and self._linger:
+            time.sleep(self._linger)
         batch: list[_Entry] = []
         size = 0
         # Without the lock: nobody else takes, and publishers need not wait for this.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from notifier_kafka import driver, plugins, spool_directory
-from notifier_kafka.driver import Delivery, Driver, Limits, OnFailure, Partition, Record, Span
+from notifier_kafka.driver import Delivery, Driver, Limits, OnFailure, Partition, Record, Span, make_record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.url import TransportURL
 
@@ -154,6 +154,8 @@ def opener(conf: cfg.ConfigOpts, most: int) -> Opener:
         "retention_seconds": "0",
         "retention_bytes": str(most),
         "busy_timeout": str(PATIENCE),
+        # What goes to the spool waits for its bus anyway, and a write costs a hundred calls.
+        "linger": "0.02",
     }
     return lambda path: kind(TransportURL(conf, SCHEME, str(path), query=query))
 
@@ -171,7 +173,8 @@ def _waiting(log: Driver, spans: Sequence[Span]) -> Waiting:
 def wrap(topic: str, number: int, record: Record) -> Record:
     """Make a record of the spool of one of the bus."""
     bus_topic, value, key, headers = record
-    return Record(topic, value, key, (_origin(number, bus_topic), *headers))
+    made: Record = make_record((topic, value, key, (_origin(number, bus_topic), *headers)))
+    return made
 
 
 def unwrap(record: Record) -> tuple[int, Record]:

@@ -45,13 +45,14 @@ class SqliteDriver(Driver):
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()
 
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Outbox:
-        self._settings  # noqa: B018 - to have them read: a wrong one is told to who makes a notifier
+        linger = self._settings.linger
         appender = self._appender()
         outbox = Outbox(
             # Closing must not wait for a turn that may be long in coming.
             lambda records: appender.append(records, lambda: outbox.closed),
             on_failure,
             limits,
+            linger=linger,
         )
         self._outboxes.add(outbox)
         return outbox

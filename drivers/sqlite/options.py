@@ -41,6 +41,13 @@ OPTS = [
         "0 keeps them. The file keeps its size on disk and uses it again.",
     ),
     cfg.FloatOpt(
+        "linger",
+        default=0.0,
+        min=0,
+        max=1,
+        help="Seconds that a publisher waits for more to write with the first; its calls cost less.",
+    ),
+    cfg.FloatOpt(
         "busy_timeout",
         default=30.0,
         min=0,

@@ -81,6 +81,15 @@ def await_true(condition: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+def test_what_comes_while_it_lingers_goes_with_the_first(log: Log) -> None:
+    outbox = Outbox(log.deliver, log.on_failure, Limits(), linger=1.0)
+    for n in range(50):
+        outbox.offer(Record("t", b"%d" % n))
+    assert outbox.flush(LONG) == 0
+    assert log.batches == [50]
+    outbox.close()
+
+
 def test_delivers_all_in_order_in_shared_batches(log: Log, outbox_of: Callable[..., Outbox]) -> None:
     outbox = outbox_of()
     log.gate.clear()

@@ -104,8 +104,9 @@ class Stage:
         bar, whole = Bar("publish", len(notifications) + len(again)), [*notifications, *again]
         for start in range(0, len(whole), STEP):
             self._channel.send(whole[start : start + STEP], self._how)
+            # Or it would publish as fast as it can, and drop what a slower log has no room for.
+            self._transport.flush(PATIENCE)
             bar.show(start)
-        self._transport.flush(PATIENCE)
         self.published.update(str(each.event_type) for each in notifications)
         self.again += len(again)
         bar.end(f"{len(whole):,}")

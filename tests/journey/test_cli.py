@@ -463,6 +463,13 @@ def test_the_demonstration_reconciles_without_spark(cli: Cli) -> None:
     assert "WARNING" not in err
 
 
+def test_the_demonstration_publishes_no_faster_than_its_log_takes(cli: Cli) -> None:
+    cli.environment["OS_NOTIFICATIONS__OUTBOX_RECORDS"] = "1500"
+    code, out, err = cli.run("demo", "--count", "50000", "--no-spark", url=None)
+    assert code == 0, err
+    assert "published 50,000 = handled 50,000; lost 0" in out
+
+
 def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     cli.run("send", "1")
     code, out, err = cli.run("demo", "--count", "300", "--no-spark", "--json")

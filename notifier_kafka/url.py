@@ -90,7 +90,7 @@ class TransportURL:
         if not _BEGINNING.match(text):
             raise InvalidTransportURL(mask(text), "no driver named; it begins like kafka:// or sqlite://")
         try:
-            parts = parse.urlsplit(text)
+            parts = _split(text)
         except ValueError:
             # Python's reason quotes the whole login.
             raise InvalidTransportURL(mask(text), f"hosts that no URL has; {_ENCODE}") from None
@@ -158,6 +158,19 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _split(text: str) -> parse.SplitResult:
+    """Split a URL whose hosts may all have brackets, which newer Pythons allow in the first alone."""
+    for stray in "\t\r\n":  # which Python leaves out of any URL
+        text = text.replace(stray, "")
+    scheme, mark, rest = text.partition("://")
+    if not mark:
+        return parse.urlsplit(text)
+    netloc = re.split("[/?#]", rest, maxsplit=1)[0]
+    for host in netloc.split(","):
+        parse.urlsplit(f"//{host}")
+    return parse.urlsplit(f"{scheme}://{rest[len(netloc) :]}")._replace(netloc=netloc)
 
 
 def _refuse_stray(text: str, parts: parse.SplitResult) -> None:

@@ -47,7 +47,7 @@ def jvm() -> Iterator[Callable[[], dict[str, str]]]:
 
     One program at a time. It may have been killed: what it left running is stopped.
     """
-    os.environ["JAVA_HOME"] = str(java.find(java.SPARK).home)
+    os.environ["JAVA_HOME"] = str(java.home_for_spark(java.find(java.SPARK)))
     properties = session.properties(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     gateway = launch_gateway(SparkConf().setAll(list(properties.items())))
 

@@ -17,7 +17,7 @@ HOME = Path(pyspark.__file__).parent
 
 
 def environment() -> dict[str, str]:
-    home = str(java.find(java.SPARK).home)
+    home = str(java.home_for_spark(java.find(java.SPARK)))
     return os.environ | {"JAVA_HOME": home, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 

@@ -138,7 +138,7 @@ class Consumer:
         try:
             closing.wait(ENDING)
         except TransportUnavailable:
-            # In one soak it waited for ever; whoever stops a listener must not.
+            # It has no bound of its own, and in one soak a listener never ended.
             LOG.warning("A member is left to its session: librdkafka does not close it")
             abandon(self)
 

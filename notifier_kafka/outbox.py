@@ -156,14 +156,13 @@ class Outbox:
         """Wait for records; take a batch of them, or nothing once closed."""
         queue = self._queue
         with self._lock:
-            waits = not queue
             while not queue and not self._closed:
                 self._idle = True
                 self._arrived.wait()
             self._idle = False
             if self._closed:
                 return []
-        if waits and self._linger:
+        if self._linger and len(queue) < BATCH_RECORDS:
             time.sleep(self._linger)
         batch: list[_Entry] = []
         size = 0

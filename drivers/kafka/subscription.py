@@ -58,6 +58,7 @@ class KafkaSubscription:
         self._losses = Losses(self._group, self._known, lambda parts: offsets(0.0, parts), self._jumped)
         self._outage = Outage()
         self._early: list[Delivery] = []
+        self._given_up: set[Partition] = set()
         self._polled = time.monotonic()
         self._held = False
         self._misplaced = False
@@ -89,6 +90,7 @@ class KafkaSubscription:
             lost = frozenset(positions) - (consumer.owned if consumer else set())
             if consumer is None or lost:
                 named = ", ".join(f"{topic} {number}" for topic, number in sorted(lost))
+                self._given_up |= lost
                 raise CommitRefused(f"group {self._group} gave partitions to another member: {named}", lost)
             try:
                 ahead = {p: n for p, n in positions.items() if n > self._position(consumer, p)}
@@ -202,6 +204,8 @@ class KafkaSubscription:
 
     def _place(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         """Say where partitions begin that became ours; called by the consumer in its poll."""
+        dropped = {d.partition for d in self._early} | self._given_up
+        back = [partition for partition in partitions if partition in dropped]
         self._early = [d for d in self._early if d.partition not in partitions]
         self._losses.forget(partitions)
         if self._private:
@@ -210,6 +214,10 @@ class KafkaSubscription:
             begin = {}
             for partition in partitions:
                 self._recorded.pop(partition, None)
+            if back and self._consumer is not None:
+                # kafka-python keeps its position in what comes back, behind what was given up of it.
+                begin = self._offsets(0.0, back) | self._consumer.committed(back)
+                self._given_up.difference_update(back)
         if self._start == "earliest" or self._consumer is None:
             return begin
         try:
@@ -255,6 +263,7 @@ class KafkaSubscription:
         try:
             consumer.commit(positions)
         except (CommitRefused, TopicNotFound) as error:
+            self._given_up |= positions.keys()
             raise CommitRefused(f"group {self._group}: {error}", frozenset(positions)) from error
 
     def _keep(self) -> None:

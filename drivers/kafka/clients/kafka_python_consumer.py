@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka import errors as kafka_errors
-from kafka.consumer.subscription_state import ConsumerRebalanceListener, TopicPartitionState
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
 from notifier_kafka.driver import Delivery, Partition, Positions
 
@@ -36,9 +36,10 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         deadline = time.monotonic() + timeout
         deliveries = self._poll(limit, timeout)
         if self._gained:
-            # What came before begins anew as well.
-            self._begin()
-            deliveries = self._poll(limit, max(0.0, deadline - time.monotonic()))
+            begin = self._begin()
+            # What came before the join is of partitions that stayed; it comes again where we go back.
+            deliveries = [each for each in deliveries if each.partition not in begin]
+            deliveries += self._poll(limit, max(0.0, deadline - time.monotonic()))
         if again := self._made_again():
             deliveries = [each for each in deliveries if each.partition.topic not in again]
             self._begin_anew([each for each in self.owned if each.topic in again])
@@ -77,14 +78,8 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         attempt("close", lambda: self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Called on the library's own thread, which must not wait: the rest is done in ``poll``.
-
-        The library keeps the positions of partitions that come back. Meanwhile they were not ours, and
-        what had not been committed of them was given up: they begin at the group's position, as new ones do.
-        """
+        """Called on the library's own thread, which must not wait: the rest is done in ``poll``."""
         self._gained = set(assigned)
-        for partition in self._gained:
-            self._consumer._subscription.assignment[partition] = TopicPartitionState()  # noqa: SLF001
         self.owned = {Partition(*partition) for partition in self._gained}
         self._consumer.pause(*self._gained)
 
@@ -120,7 +115,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         for partition in partitions:
             self.seek(partition, 0)
 
-    def _begin(self) -> None:
+    def _begin(self) -> dict[Partition, int]:
         gained = self._gained
         self._ids.clear()
         begin = self._place([Partition(*p) for p in gained]) if self._place else {}
@@ -129,6 +124,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._gained = set()
         if not self._held:
             self._consumer.resume(*gained)
+        return begin
 
     def _committed(self, partition: Partition) -> int | None:
         found = attempt(

@@ -38,9 +38,9 @@ class Outbox:
     package; ``retriable`` on the error decides whether the batch is tried again. Where
     records can fail alone, it returns an error in the place of a receipt, and that is
     final. It should give up early once ``closed`` is true, because ``close`` waits for it.
-    ``on_end`` is called last on the thread that delivered. ``linger`` seconds after the first of
-    a batch came it is taken: waking the worker costs a caller more than all else, and is done
-    once for all that come meanwhile.
+    ``on_end`` is called last on the thread that delivered. The worker waits ``linger`` seconds
+    before it takes a batch that is not full: waking it costs a caller more than all else, and is
+    done once for all that come meanwhile.
     """
 
     _idle: bool

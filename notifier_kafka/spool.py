@@ -114,18 +114,16 @@ class Spool:
         # Files of others too: what they send may have been left by an earlier life of this process.
         if spool_directory.listing(self._terms.directory):
             with self._lock:
-                if self._thread is None:
-                    self._start()
+                self._start()
 
     def keep(self, record: Record) -> bool:
         """Take a record; False when the bus has its turn again. Raises ``OutboxFull``."""
         with self._lock:
-            if self._thread is None:
-                self._start()
+            self._start()
             if not self.spooling:
                 return False
             try:
-                (self._files.current or self._files.own()).keep(record)
+                self._files.own().keep(record)
             except TransportUnavailable as error:
                 self._losses.lose(record, error)
             else:
@@ -211,6 +209,8 @@ class Spool:
         self._told = False
 
     def _start(self) -> None:
+        if self._thread is not None:
+            return
         self._looked = time.monotonic()
         self._files.start()
         self.spooling = bool(self._files.files) or self._files.must_wait()

@@ -214,17 +214,19 @@ class KafkaSubscription:
             begin = {}
             for partition in partitions:
                 self._recorded.pop(partition, None)
-            if back and self._consumer is not None:
+        if self._consumer is None:
+            return begin
+        try:
+            if back and not self._private:
                 # kafka-python keeps its position in what comes back, behind what was given up of it.
                 begin = self._offsets(0.0, back) | self._consumer.committed(back)
                 self._given_up.difference_update(back)
-        if self._start == "earliest" or self._consumer is None:
-            return begin
-        try:
-            return begin | self._begin(self._consumer, [p for p in partitions if p not in begin])
+            if self._start != "earliest":
+                begin |= self._begin(self._consumer, [p for p in partitions if p not in begin])
         except MessagingException:
             self._misplaced = True
             raise
+        return begin
 
     def _begin(self, consumer: client.Consumer, partitions: Sequence[Partition]) -> dict[Partition, int]:
         known = {} if self._private else consumer.committed(partitions)

@@ -104,7 +104,6 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
             now = self._consumer._client.cluster.topic_id(topic)  # noqa: SLF001
             # None, or all zero, while there is no such topic.
             if now and now.int and self._ids.setdefault(topic, now) != now:
-                self._ids[topic] = now
                 found.add(topic)
         return found
 
@@ -114,6 +113,9 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
             self._place(partitions)
         for partition in partitions:
             self.seek(partition, 0)
+        # Only now: had one of these failed, the next poll would see to it.
+        for partition in partitions:
+            self._ids.pop(partition.topic, None)
 
     def _begin(self) -> dict[Partition, int]:
         gained = self._gained

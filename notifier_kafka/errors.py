@@ -11,6 +11,7 @@ name and its place, so that an ``except`` clause written for it still works.
     │   │                                (oslo.messaging's name: MessageDeliveryFailure)
     │   ├── OutboxFull                   the bounded buffer before the log has no room
     │   ├── DeliveryGivenUp              the tries allowed were in vain; another may not be
+    │   ├── DeliveryBarred               the log takes nothing from us until a person changes that
     │   ├── SpoolFull                    the spool had no room for what was oldest in it
     │   └── SpoolTooOld                  it lay in the spool for longer than it may
     ├── EncodeError                      a notification has no form on the wire
@@ -65,6 +66,10 @@ class DeliveryGivenUp(DeliveryFailed):
     """A record was not sent within the tries and time allowed, or before its publisher was closed."""
 
     retriable = True
+
+
+class DeliveryBarred(DeliveryFailed):
+    """The log takes no record at all until a person mends it or lets us in. What is in a spool stays there."""
 
 
 class SpoolFull(DeliveryFailed):

@@ -12,7 +12,14 @@ from collections.abc import Callable, Sequence
 
 from notifier_kafka import forks
 from notifier_kafka.driver import Limits, OnFailure, OnSettled, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
+from notifier_kafka.errors import (
+    DeliveryBarred,
+    DeliveryFailed,
+    DeliveryGivenUp,
+    LogUnusable,
+    MessagingException,
+    OutboxFull,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -175,7 +182,8 @@ class Outbox:
 
     def _process(self, batch: list[_Entry]) -> None:
         outcome = self._attempt([record for record, _, _ in batch])
-        if isinstance(outcome, MessagingException) and not outcome.retriable and len(batch) > 1:
+        refused = isinstance(outcome, MessagingException) and not outcome.retriable
+        if refused and not isinstance(outcome, LogUnusable) and len(batch) > 1:
             # One of them is to blame; alone, the others need not suffer for it.
             for entry in batch:
                 self._settle([entry], self._attempt([entry[0]]))
@@ -259,6 +267,7 @@ def _refuse_receipts(records: Sequence[Record], receipts: Sequence[object]) -> l
 def _as_delivery_failure(error: MessagingException) -> DeliveryFailed:
     if isinstance(error, DeliveryFailed):
         return error
-    failure = (DeliveryGivenUp if error.retriable else DeliveryFailed)(str(error))
+    barred = DeliveryBarred if isinstance(error, LogUnusable) else DeliveryFailed
+    failure = (DeliveryGivenUp if error.retriable else barred)(str(error))
     failure.__cause__ = error
     return failure

@@ -6,7 +6,13 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from notifier_kafka.driver import Publisher, Receipt, Record
-from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull, SpoolTooOld
+from notifier_kafka.errors import (
+    DeliveryBarred,
+    DeliveryFailed,
+    MessagingException,
+    OutboxFull,
+    SpoolTooOld,
+)
 from notifier_kafka.losses import Losses
 from notifier_kafka.spool_file import Chunk, SpoolFile
 
@@ -100,7 +106,7 @@ class Forwarder:
         for record, fate in zip(records, fates, strict=True):
             if isinstance(fate, Receipt):
                 arrived += 1
-            elif isinstance(fate, MessagingException) and fate.retriable:
+            elif isinstance(fate, DeliveryBarred) or (isinstance(fate, MessagingException) and fate.retriable):
                 again.append(record)
             elif isinstance(fate, MessagingException):
                 self._losses.lose(record, fate)

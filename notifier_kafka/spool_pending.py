@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 
 from notifier_kafka.driver import Receipt, Record
-from notifier_kafka.errors import MessagingException
+from notifier_kafka.errors import DeliveryBarred, MessagingException
 from notifier_kafka.losses import Losses
 
 
@@ -88,7 +88,8 @@ class Pending:
         self._ended = True
 
     def _fail(self, number: int, error: MessagingException) -> None:
-        if not error.retriable or self._ended or len(self._failed) >= self._most:
+        final = not error.retriable and not isinstance(error, DeliveryBarred)
+        if final or self._ended or len(self._failed) >= self._most:
             # Before it goes: who sees that nothing is pending must have heard of it.
             self._losses.lose(self.records[number], error)
             self.done.add(number)

@@ -7,6 +7,7 @@ adds of its own is in a table beside its adapter, in the same words.
 from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,
+    DeliveryBarred,
     DeliveryFailed,
     GroupBusy,
     LogUnusable,
@@ -17,7 +18,11 @@ from notifier_kafka.errors import (
 
 
 class AccessDenied(TransportUnavailable):
-    """The brokers do not let us in, or not do that. It may be granted: a listener waits for it."""
+    """The brokers do not let us do that. It may be granted: a listener waits for it."""
+
+
+class LoginRefused(AccessDenied):
+    """The brokers do not let us in."""
 
 
 class TopicExists(ConfigurationError):
@@ -90,13 +95,15 @@ def broker_error(code: int, what: str, detail: str = "") -> MessagingException:
     return BROKER.get(code, LogUnusable)(f"{what}: {text}" + (f" ({advice})" if advice else ""))
 
 
-def refused_login() -> AccessDenied:
+def refused_login() -> LoginRefused:
     """Make the error for a login that is refused, which each library words in its own way."""
-    return AccessDenied(f"no broker lets us in: {_ADVICE[LOGIN_REFUSED]}")
+    return LoginRefused(f"no broker lets us in: {_ADVICE[LOGIN_REFUSED]}")
 
 
 def for_record(error: MessagingException) -> MessagingException:
     """Make of ``error`` what a publisher reports: what another try may cure, or DeliveryFailed."""
     if isinstance(error, DeliveryFailed) or (error.retriable and not isinstance(error, AccessDenied)):
         return error
+    if isinstance(error, LoginRefused):
+        return DeliveryBarred(str(error))
     return (TopicGone if isinstance(error, TopicNotFound) else DeliveryFailed)(str(error))

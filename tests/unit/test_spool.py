@@ -1,9 +1,11 @@
 """The spool over SQLite as the bus, which is held as another process in a long write would hold it."""
 
+import contextlib
 import json
 import logging
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import time
@@ -24,6 +26,7 @@ from notifier_kafka import (
     spool_directory,
     spool_file,
     spool_files,
+    spool_forwarder,
     transport,
 )
 from notifier_kafka.accounts import Accounts
@@ -209,6 +212,36 @@ def test_what_is_refused_for_good_is_told_and_not_spooled(bus: Bus, caplog: pyte
     assert sum(sender.stats().lost.values()) == 1
     until(lambda: "on_failure" in caplog.text, "the log of the callback's own error")
     assert bus.files() == []
+
+
+@contextlib.contextmanager
+def newer(log: Path) -> Iterator[None]:
+    """Have a log be of a version that this package does not know, as after it was taken back to an older one."""
+    with contextlib.closing(sqlite3.connect(log)) as connection:
+        (known,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute("PRAGMA user_version = 99")
+        yield
+        connection.execute(f"PRAGMA user_version = {known}")
+
+
+def test_what_a_log_that_cannot_be_used_does_not_take_stays_in_the_spool(bus: Bus) -> None:
+    bus.sender()
+    bus.made.pop().cleanup()
+    with newer(bus.log):
+        sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+        for number in range(100):
+            sender.info({}, "e", number)
+        assert sender.flush(PATIENCE) == 0
+        until(lambda: sender.stats().waiting == 100, "all to be on the disk")
+        bus.made.pop().cleanup()
+        sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+        sender.info({}, "e", 100)
+        assert sender.flush(PATIENCE) == 0
+        # For as long as sending takes to fail, twice.
+        time.sleep(2 * spool_forwarder.PAUSE)
+        assert (sender.stats().waiting, sender.stats().lost) == (101, {})
+    until(lambda: sent(sender), "the spool to be sent")
+    assert bus.payloads() == ["first", *range(101)]
 
 
 @pytest.mark.parametrize("end", ["kill", "exit"])

@@ -69,7 +69,7 @@ class DeliveryGivenUp(DeliveryFailed):
 
 
 class DeliveryBarred(DeliveryFailed):
-    """The log takes no record at all until a person mends it or lets us in. What is in a spool stays there."""
+    """The log takes no record at all until a person mends it or lets us in; a spool keeps what it has."""
 
 
 class SpoolFull(DeliveryFailed):

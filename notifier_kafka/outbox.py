@@ -44,10 +44,10 @@ class Outbox:
     ``deliver`` writes a batch durably, all or nothing, or raises an error of this
     package; ``retriable`` on the error decides whether the batch is tried again. Where
     records can fail alone, it returns an error in the place of a receipt, and that is
-    final. It should give up early once ``closed`` is true, because ``close`` waits for it.
-    ``on_end`` is called last on the thread that delivered. The worker waits ``linger`` seconds
-    before it takes a batch that is not full: waking it costs a caller more than all else, and is
-    done once for all that come meanwhile.
+    final; ``LogUnusable`` is about all of them. It should give up early once ``closed`` is true,
+    because ``close`` waits for it. ``on_end`` is called last on the thread that delivered.
+    The worker waits ``linger`` seconds before it takes a batch that is not full: waking it costs
+    a caller more than all else, and is done once for all that come meanwhile.
     """
 
     _idle: bool
@@ -144,12 +144,13 @@ class Outbox:
                 "already: it is slow or away"
             )
         if self._worker is None:
-            worker = threading.Thread(target=self._run, name="notifier-kafka-outbox", daemon=True)
+            # Before it starts, for a signal handler that publishes comes through here too.
+            self._worker = threading.Thread(target=self._run, name="notifier-kafka-outbox", daemon=True)
             try:
-                worker.start()
+                self._worker.start()
             except RuntimeError as error:
+                self._worker = None
                 raise DeliveryFailed(f"no thread to publish from: {error}") from error
-            self._worker = worker
 
     def _run(self) -> None:
         while batch := self._take():

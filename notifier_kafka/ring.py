@@ -45,9 +45,15 @@ class Ring:
             self._queue.append(record)
             self._bytes += _size(record)
             if self._worker is None:
-                worker = threading.Thread(target=self._feed, name="notifier-kafka-ring", daemon=True)
-                worker.start()
-                self._worker = worker
+                # Before it starts, for a signal handler that publishes comes through here too.
+                self._worker = threading.Thread(target=self._feed, name="notifier-kafka-ring", daemon=True)
+                try:
+                    self._worker.start()
+                except RuntimeError as error:
+                    self._worker = None
+                    self._queue.pop()
+                    self._bytes -= _size(record)
+                    raise DeliveryFailed(f"no thread to publish from: {error}") from error
             dropped = []
             while len(self._queue) > self._limits.records or self._bytes > self._limits.bytes:
                 dropped.append(self._take())

@@ -125,9 +125,12 @@ class Spool:
             try:
                 self._files.own().keep(record)
             except TransportUnavailable as error:
-                self._losses.lose(record, error)
+                why = error
             else:
                 self.spooled += 1
+                return True
+        # Without the lock: the user's function may wait for a thread that publishes.
+        self._losses.lose(record, why)
         return True
 
     def divert(self, why: str) -> None:
@@ -211,15 +214,19 @@ class Spool:
     def _start(self) -> None:
         if self._thread is not None:
             return
-        self._looked = time.monotonic()
-        self._files.start()
-        self.spooling = bool(self._files.files) or self._files.must_wait()
-        thread = threading.Thread(target=self._run, name="notifier-kafka-spool", daemon=True)
+        # First, for a signal handler that publishes comes through here too.
+        self._thread = threading.Thread(target=self._run, name="notifier-kafka-spool", daemon=True)
         try:
-            thread.start()
+            self._looked = time.monotonic()
+            self._files.start()
+            self.spooling = bool(self._files.files) or self._files.must_wait()
+            self._thread.start()
         except RuntimeError as error:
+            self._thread = None
             raise DeliveryFailed(f"no thread to publish from: {error}") from error
-        self._thread = thread
+        except MessagingException:
+            self._thread = None
+            raise
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -262,7 +269,9 @@ class Spool:
                     self._tell(None)
                 return False
         kept, unwritten = file.kept, file.unwritten(0.0)
-        if self._forwarder.forward(file, self.pending.done):
+        # The numbers in another process's file are not those of this one.
+        done = self.pending.done if file is self._files.current else ()
+        if self._forwarder.forward(file, done):
             return True
         if unwritten:
             file.unwritten(self._beat)

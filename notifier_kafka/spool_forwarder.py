@@ -106,7 +106,9 @@ class Forwarder:
         for record, fate in zip(records, fates, strict=True):
             if isinstance(fate, Receipt):
                 arrived += 1
-            elif isinstance(fate, DeliveryBarred) or (isinstance(fate, MessagingException) and fate.retriable):
+            elif isinstance(fate, DeliveryBarred) or (
+                isinstance(fate, MessagingException) and fate.retriable
+            ):
                 again.append(record)
             elif isinstance(fate, MessagingException):
                 self._losses.lose(record, fate)

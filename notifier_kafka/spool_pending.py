@@ -39,8 +39,12 @@ class Pending:
         return number
 
     def drop(self, number: int) -> None:
-        """Let go of a record that the client refused."""
-        self.records.pop(number, None)
+        """Let go of a record that the client refused; it is offered anew."""
+        with self._lock:
+            self.records.pop(number, None)
+            if number in self._copied:
+                self._copied.discard(number)
+                self.done.add(number)
 
     def settle(self, number: int, outcome: Receipt | MessagingException) -> None:
         """Learn what became of a record."""

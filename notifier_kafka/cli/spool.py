@@ -15,7 +15,7 @@ from notifier_kafka.cli.cells import ABSENT
 from notifier_kafka.cli.command import Lister, ShowOne
 from notifier_kafka.cli.exits import Partial
 from notifier_kafka.driver import Limits
-from notifier_kafka.errors import ConfigurationError, MessagingException
+from notifier_kafka.errors import ConfigurationError, LogUnusable, MessagingException
 
 if TYPE_CHECKING:
     from notifier_kafka.transport import NotificationTransport
@@ -92,9 +92,15 @@ def _flush(
     owned, _ = spool_directory.adopt(directory)
     for each in owned:
         file = spool_file.SpoolFile(each, opener(each.path), Limits(), told.lose)
-        while time.monotonic() < deadline and forwarder.forward(file):
-            pass
-        left += file.leave()
+        try:
+            while time.monotonic() < deadline and forwarder.forward(file):
+                pass
+        except LogUnusable as error:
+            LOG.error("A spool file is set aside, with what may be in it: %s", error)
+            file.set_aside()
+            left += 1
+        else:
+            left += file.leave()
     bus.close()
     told.accounts.report()
     return told.accounts.counts(), left

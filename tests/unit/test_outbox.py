@@ -10,6 +10,7 @@ import pytest
 
 from notifier_kafka.driver import Limits, Partition, Receipt, Record
 from notifier_kafka.errors import (
+    DeliveryBarred,
     DeliveryFailed,
     LogUnusable,
     MessagingException,
@@ -41,7 +42,7 @@ class Log:
         if self.errors:
             raise self.errors.pop(0)
         if any(record.value == self.poison for record in records):
-            raise LogUnusable("poison")
+            raise DeliveryFailed("poison")
         first = len(self.values)
         self.values += [record.value for record in records]
         self.batches.append(len(records))
@@ -174,6 +175,30 @@ def test_retries_end_where_the_limit_says(log: Log, outbox_of: Callable[..., Out
     assert failed == record(0)
     assert isinstance(error, DeliveryFailed)
     assert isinstance(error.__cause__, TransportUnavailable)
+
+
+def test_a_log_that_cannot_be_used_is_not_asked_record_by_record(
+    log: Log, outbox_of: Callable[..., Outbox]
+) -> None:
+    outbox = outbox_of()
+    log.gate.clear()
+    settled: list[Receipt | MessagingException] = []
+    outbox.offer(record(0), settled.append)
+    until_called(log)
+    for n in range(1, 20):
+        outbox.offer(record(n), settled.append)
+    log.errors = [LogUnusable("corrupt"), LogUnusable("corrupt")]
+    log.gate.set()
+    assert outbox.flush(LONG) == 0
+    assert log.calls == 2
+    assert [type(fate) for fate in settled] == [DeliveryBarred] * 20
+
+
+def until_called(log: Log) -> None:
+    deadline = time.monotonic() + LONG
+    while not log.calls:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_only_the_guilty_record_of_a_batch_fails(log: Log, outbox_of: Callable[..., Outbox]) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException, SpoolTooOld
 from notifier_kafka.notification import Notification
+from notifier_kafka.spool_pending import Pending
 
 PATIENCE = 30.0
 SCRIPT = """
@@ -216,7 +218,7 @@ def test_what_is_refused_for_good_is_told_and_not_spooled(bus: Bus, caplog: pyte
 
 @contextlib.contextmanager
 def newer(log: Path) -> Iterator[None]:
-    """Have a log be of a version that this package does not know, as after it was taken back to an older one."""
+    """Have a log be of a version that is not known here, as after a step back to an older package."""
     with contextlib.closing(sqlite3.connect(log)) as connection:
         (known,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute("PRAGMA user_version = 99")
@@ -242,6 +244,17 @@ def test_what_a_log_that_cannot_be_used_does_not_take_stays_in_the_spool(bus: Bu
         assert (sender.stats().waiting, sender.stats().lost) == (101, {})
     until(lambda: sent(sender), "the spool to be sent")
     assert bus.payloads() == ["first", *range(101)]
+
+
+def test_a_copy_of_what_a_client_refused_is_not_sent_as_well() -> None:
+    pending = Pending(10, losses.Losses(Accounts(logging.getLogger())), lambda why: None)
+    record = Record("t", b"1")
+    number, other = pending.hold(record), pending.hold(record)
+    pending.note_copies([number])
+    # Its client had no room after all: it goes to the back of the spool.
+    pending.drop(number)
+    assert pending.done == {number}
+    assert (list(pending.records), pending.unsafe()) == ([other], 1)
 
 
 @pytest.mark.parametrize("end", ["kill", "exit"])
@@ -288,6 +301,27 @@ def test_a_second_life_waits_for_who_sends_what_the_first_one_left(
     taken.release()
     until(lambda: len(bus.payloads()) == 201, "the spool to be sent")
     assert bus.payloads() == ["first", *range(200)]
+
+
+def test_what_another_process_left_is_sent_whatever_this_one_had_under_way(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the clients of both had is numbered in the same way by each."""
+    monkeypatch.setattr(spool, "ADOPTION", 0.1)
+    sender = bus.sender()
+    with locked(bus.log):
+        process = bus.process(10, 10, "hang")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        for number in range(10):
+            sender.info({}, "e", number)
+        assert sender.flush(PATIENCE) == 0
+        process.kill()
+        process.communicate()
+        until(lambda: sender.stats().waiting == 20, "the other's file to be taken over")
+    until(lambda: sent(sender), "the spool to be sent")
+    assert sorted(bus.payloads()[1:]) == list(range(20))
+    assert sender.stats().lost == {}
 
 
 def test_a_process_that_lives_keeps_its_file(bus: Bus) -> None:
@@ -414,6 +448,25 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
     assert [file.name for file in bus.spool.glob("*.unusable")] == ["00000000000000000001-1.unusable"]
 
 
+def test_flushing_sets_a_file_aside_that_cannot_be_read(bus: Bus) -> None:
+    bus.sender()
+    with locked(bus.log):
+        process = bus.process(0, 50, "hang")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        process.kill()
+        process.communicate()
+    (bus.spool / "00000000000000000001-1.db").write_bytes(b"no database" * 1_000)
+    (bus.spool / "00000000000000000001-1.owner").touch()
+    done = bus.command("spool", "flush", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["sent"], found["remain"]) == (4, 50, 1), done.stderr
+    assert "00000000000000000001-1.db" in done.stderr
+    assert bus.payloads() == ["first", *range(50)]
+    assert bus.command("spool", "flush").returncode == 0
+    assert [file.name for file in bus.spool.glob("*.unusable")] == ["00000000000000000001-1.unusable"]
+
+
 def test_a_directory_that_cannot_be_used_is_told_when_the_notifier_is_made(bus: Bus) -> None:
     bus.spool.write_text("a file")
     with pytest.raises(ConfigurationError, match=r"spool_dir = .*name another directory"):
@@ -424,9 +477,14 @@ def test_a_directory_that_cannot_be_used_is_told_when_the_notifier_is_made(bus: 
 
 def test_a_directory_that_goes_away_costs_counted_drops_and_no_error(bus: Bus) -> None:
     told: list[object] = []
-    sender = bus.sender(
-        outbox_records=10, spool_after=1_000.0, on_failure=lambda one, _: told.append(one.payload)
-    )
+
+    def tell(one: Notification, _error: MessagingException) -> None:
+        # It may wait for another thread that publishes.
+        with futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(sender.flush, 0.0).result(PATIENCE)
+        told.append(one.payload)
+
+    sender = bus.sender(outbox_records=10, spool_after=1_000.0, on_failure=tell)
     bus.spool.rmdir()
     bus.spool.write_text("in the way")
     with locked(bus.log):

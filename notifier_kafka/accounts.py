@@ -6,6 +6,10 @@ import logging
 import threading
 import time
 
+from notifier_kafka import forks
+
+_FORKED = forks.renewed()
+
 INTERVAL = 10.0  # seconds between two lines about losses
 
 
@@ -14,12 +18,17 @@ class Accounts:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        # Reentrant: a signal handler may publish while its thread is in here.
-        self._lock = threading.RLock()
         self._counts: collections.Counter[str] = collections.Counter()
-        self._unreported: collections.Counter[str] = collections.Counter()
         self._example = ""
         self._next_report = 0.0
+        self.start_afresh()
+        _FORKED.add(self)
+
+    def start_afresh(self) -> None:
+        """Forget, in a child process, whom the parent is about to tell of what; it goes on counting."""
+        # Reentrant: a signal handler may publish while its thread is in here.
+        self._lock = threading.RLock()
+        self._unreported: collections.Counter[str] = collections.Counter()
         self._later: threading.Timer | None = None
 
     def add(self, name: str, count: int = 1) -> None:
@@ -51,7 +60,7 @@ class Accounts:
             self._log.error("Notifications were lost: %s; the last: %s", reasons, self._example)
 
     def _report_in(self, seconds: float) -> None:
-        # This loss may be the last one for hours. A timer that a fork left behind is dead.
+        # This loss may be the last one for hours.
         if self._later is None or not self._later.is_alive():
             self._later = threading.Timer(seconds, self.report)
             self._later.daemon = True

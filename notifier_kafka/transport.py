@@ -8,7 +8,7 @@ import time
 from oslo_config import cfg
 
 from notifier_kafka import driver as driver_contract
-from notifier_kafka import options, plugins, spool
+from notifier_kafka import forks, options, plugins, spool
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Driver, Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
@@ -26,6 +26,8 @@ from notifier_kafka.stats import Stats
 from notifier_kafka.url import TransportURL
 
 LOG = logging.getLogger(__name__)
+
+_FORKED = forks.renewed()
 
 NAMESPACE = driver_contract.NAMESPACE
 ROOM_CHECK = 0.001  # seconds between looks for room in a full outbox
@@ -65,12 +67,17 @@ class NotificationTransport:
         self._on_full = self._settings.on_full or ("spool" if self._settings.spool_dir else "block")
         self._publishers: dict[int, Publisher] = {}
         self._buses: dict[int, Publisher] = {}
-        self._opening = threading.RLock()
+        self.start_afresh()
         self._spool: Spool | None = None
         self._accepted = 0
         self._stalled = False
         self._closed = False
         self._said_silent = False
+        _FORKED.add(self)
+
+    def start_afresh(self) -> None:
+        """Have a lock of its own in a child process: a thread that is not there may hold the parent's."""
+        self._opening = threading.RLock()
 
     def warn_silent(self) -> None:
         """Say once that notifications go nowhere: an easy mistake, and legal."""

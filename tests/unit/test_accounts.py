@@ -1,6 +1,9 @@
 """Counts, and a log that stays readable."""
 
 import logging
+import os
+import signal
+import threading
 import time
 
 import pytest
@@ -45,6 +48,43 @@ def test_a_loss_soon_after_a_line_is_told_without_another(
         "Notifications were lost: 1 OutboxFull; the last: number 0",
         "Notifications were lost: 2 OutboxFull; the last: number 2",
     ]
+
+
+def test_a_child_waits_for_no_thread_of_its_parent(caplog: pytest.LogCaptureFixture) -> None:
+    made = accounts.Accounts(LOG)
+    made.lose("OutboxFull", "first")
+    made.lose("OutboxFull", "the parent's to tell")
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with made._lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    if not (child := os.fork()):
+        # In the child: no exception may come back into pytest.
+        caplog.clear()
+        made.lose("SpoolFull", "the child's")
+        made.report()
+        said = [record.getMessage() for record in caplog.records]
+        os._exit(said != ["Notifications were lost: 1 SpoolFull; the last: the child's"])
+    done.set()
+    thread.join()
+    _, status = until_ended(child)
+    assert status == 0
+
+
+def until_ended(child: int) -> tuple[int, int]:
+    deadline = time.monotonic() + 30
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            return os.waitpid(child, 0)
+        time.sleep(0.01)
+    return ended
 
 
 def test_a_report_leaves_no_thread_behind() -> None:

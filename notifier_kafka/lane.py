@@ -10,6 +10,7 @@ from notifier_kafka.errors import CommitRefused, MessagingException
 
 LOG = logging.getLogger(__name__)
 
+OVERTAKEN = 1_000
 WAITING = 10_000
 WAITING_BYTES = 32 * 1024 * 1024
 
@@ -82,7 +83,8 @@ class WaitingLane(Lane):
 
     They wait in memory, so many and so many bytes at most (and one poll more); those behind are
     not seen until there is room. The position goes up to the first that waits, so
-    that none is lost; those settled behind it come again if this process dies first.
+    that none is lost; those settled behind it come again if this process dies first. So that they
+    are not many, one that was ``overtaken`` by many is stored once more, and let go of.
     """
 
     def __init__(self, subscription: Subscription, most: int = WAITING, size: int = WAITING_BYTES) -> None:
@@ -120,6 +122,19 @@ class WaitingLane(Lane):
             # A commit may also be refused to a member that still has the partition.
             self.go_back({partition: first for partition, first in firsts.items() if partition in lost})
         return lost
+
+    def overtaken(self, *, leaving: bool) -> list[Delivery]:
+        """Return those that wait while many behind them were settled; one is many for who is leaving."""
+        # Storing them is work too: no more than there is anyway.
+        many = 0 if leaving else max(OVERTAKEN, len(self._held))
+        return [each for each in self._held if self._reached[each.partition] - each.offset > many]
+
+    def let_go(self, deliveries: Sequence[Delivery]) -> None:
+        """Let go of deliveries that were stored once more, and commit what is settled behind them."""
+        places = {(each.partition, each.offset) for each in deliveries}
+        self._keep(each for each in self._held if (each.partition, each.offset) not in places)
+        self._due = set()
+        self.commit({each.partition: self._reached[each.partition] for each in deliveries})
 
     def _keep(self, deliveries: Iterable[Delivery]) -> None:
         self._held = list(deliveries)

@@ -19,6 +19,7 @@ from notifier_kafka.settlement import Settlement
 
 LOG = logging.getLogger(__name__)
 
+FAREWELL = 5.0  # seconds to store what waits, when a listener ends
 IDLE_POLL = 0.2  # seconds; bounds how late a stop or a requeued notification is noticed
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between tries while the log is unavailable
 NEVER = threading.Event()
@@ -58,6 +59,7 @@ class Loop:
             try:
                 settle(self._main, self._fetch())
                 settle(self._returns, self._returns.poll_due(self._policy.limit, self._is_due))
+                self._move_back(self._stopping, leaving=False)
             except MessagingException as error:
                 if not error.retriable:
                     raise
@@ -69,6 +71,7 @@ class Loop:
                 if pause != FIRST_PAUSE:
                     LOG.warning("The log is back")
                     pause = FIRST_PAUSE
+        self._leave_behind()
 
     def positions(self) -> dict[Partition, int]:
         """Return those behind what an endpoint is handling just now, or else behind all that is settled."""
@@ -99,6 +102,25 @@ class Loop:
                 # What came before is to be handled whatever ails the log; the next poll tells.
                 break
         return deliveries
+
+    def _move_back(self, stopping: threading.Event, *, leaving: bool) -> None:
+        """Store once more, behind the others, what waits and was overtaken."""
+        overtaken = self._returns.overtaken(leaving=leaving)
+        if overtaken and self._requeue.store([delivery.record for delivery in overtaken], stopping):
+            self._returns.let_go(overtaken)
+
+    def _leave_behind(self) -> None:
+        """See to it that nothing that was handled comes again because something before it waits."""
+        late = threading.Event()
+        timer = threading.Timer(FAREWELL, late.set)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._move_back(late, leaving=True)
+        except MessagingException as error:
+            LOG.warning("What was handled behind notifications that wait comes again: %s", error)
+        finally:
+            timer.cancel()
 
     def _is_due(self, delivery: Delivery) -> bool:
         # At most once, what is handled is committed before, so nothing may be passed by.

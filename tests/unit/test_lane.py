@@ -51,6 +51,34 @@ def test_what_waits_holds_up_no_other_and_is_not_passed_by(
     assert due(lane) == []
 
 
+def test_what_waits_is_overtaken_by_many_only(
+    lane: WaitingLane, notifier_transport: NotificationTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("notifier_kafka.lane.OVERTAKEN", 3)
+    assert due(lane, 1, 2) == [1, 2]
+    lane.commit({ONLY: 3})
+    assert [d.offset for d in lane.overtaken(leaving=False)] == []
+    assert [d.offset for d in lane.overtaken(leaving=True)] == [0]
+    assert due(lane, 3) == [3]
+    lane.commit({ONLY: 4})
+    (first,) = lane.overtaken(leaving=False)
+    assert first.offset == 0
+    lane.let_go([first])
+    assert committed(notifier_transport)[ONLY] == 4
+    assert due(lane) == [4]
+
+
+def test_what_is_unfinished_is_not_let_go_of_with_what_was_overtaken(
+    lane: WaitingLane, notifier_transport: NotificationTransport
+) -> None:
+    assert due(lane, 1, 4) == [1, 4]
+    lane.commit({ONLY: 5})
+    assert due(lane, 2, 3) == [2, 3]
+    lane.let_go([d for d in lane.overtaken(leaving=True) if d.offset == 0])
+    assert committed(notifier_transport)[ONLY] == 2
+    assert due(lane) == [2, 3]
+
+
 def test_what_was_due_and_is_unfinished_goes_on_waiting(
     lane: WaitingLane, notifier_transport: NotificationTransport
 ) -> None:

@@ -180,10 +180,40 @@ def test_one_that_waits_long_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) 
     with listen(bus, hasty, allow_requeue=True):
         send(bus, ["soon"])
         wait_for(lambda: hasty.seen == ["soon", "soon"], "the hasty one")
-    # The position stays before the one that waits.
+    # The position stays before the one that waits, which lies behind what is handled now.
     positions = committed(bus)
     waiting = [d for d in records(bus, RETURNS) if codec.decode(d.record).payload == "waits"]
-    assert [positions.get(d.partition, 0) <= d.offset for d in waiting] == [True]
+    assert [positions.get(d.partition, 0) <= d.offset for d in waiting][-1]
+
+
+def test_what_was_handled_does_not_come_again_because_another_waits(bus: Any, quick: cfg.ConfigOpts) -> None:
+    quick.set_override("requeue_delay_max", 60.0, group="listener")
+    failed: set[Any] = set()
+
+    def once(payload: Any) -> None:
+        if payload not in failed:
+            failed.add(payload)
+            raise ZeroDivisionError
+
+    hopeless = Recorder(lambda payload: NotificationResult.REQUEUE)
+    send(bus, ["waits"])
+    with listen(bus, hopeless, allow_requeue=True, policy=SLOW) as each:
+        wait_for(lambda: each.stats()["requeued"], "the one that waits")
+    endpoint = Recorder(once)
+    with listen(bus, endpoint, allow_requeue=True, policy=SLOW | {"requeue_delay": 0.05}):
+        send(bus, range(30))
+        wait_for(lambda: len(endpoint.seen) == 60, "each of the others twice")
+    later = Recorder()
+    with listen(bus, later, allow_requeue=True, policy=SLOW):
+        send(bus, ["last"])
+        wait_for(lambda: "last" in later.seen, "the last one")
+    assert later.seen == ["last"]
+    final = Recorder()
+    with listen(
+        bus, final, allow_requeue=True, policy=SLOW | {"requeue_delay_max": 0.0, "requeue_delay": 0.0}
+    ):
+        wait_for(lambda: final.seen, "the one that waited")
+    assert final.seen == ["waits"]
 
 
 def test_more_than_a_batch_that_waits_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) -> None:

@@ -1,9 +1,8 @@
 """Endpoints whose methods are coroutines."""
 
 import asyncio
-import functools
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable
 from typing import Any
 
 GOODBYE = 5.0  # seconds for what endpoints left running on the loop
@@ -18,9 +17,14 @@ class EventLoop:
         self._loop: asyncio.AbstractEventLoop
         self._end: asyncio.Event
 
-    def plain(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does what the coroutine function ``method`` does, and waits for it."""
-        return functools.partial(self._call, method)
+    def finish(self, work: Awaitable[Any]) -> Any:
+        """Do what a coroutine is to do, and return or raise what it does."""
+        self._begin()
+        future = asyncio.run_coroutine_threadsafe(_settled(work), self._loop)
+        answer, error = future.result()
+        if error is not None:
+            raise error
+        return answer
 
     def close(self) -> None:
         """End the loop and what runs on it. It begins anew when it is needed again."""
@@ -29,14 +33,6 @@ class EventLoop:
         if thread is not None:
             self._loop.call_soon_threadsafe(self._end.set)
             thread.join(GOODBYE)
-
-    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        self._begin()
-        future = asyncio.run_coroutine_threadsafe(_settled(method(*arguments)), self._loop)
-        answer, error = future.result()
-        if error is not None:
-            raise error
-        return answer
 
     def _begin(self) -> None:
         with self._lock:
@@ -54,7 +50,7 @@ class EventLoop:
         await self._end.wait()
 
 
-async def _settled(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+async def _settled(work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
     # sys.exit() in a task would end the loop, and whoever waits for the task would wait for ever.
     try:
         return await work, None

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,12 +41,13 @@ class Dispatcher:
     def __init__(self, endpoints: Sequence[object], serializer: Serializer | None) -> None:
         self._serializer = serializer or NoOpSerializer()
         self._loop: EventLoop | None = None
+        self._beginning = threading.Lock()
         self._callbacks: dict[str, list[tuple[NotificationFilter | None, Callable[..., Any]]]] = {}
         for endpoint in endpoints:
             screen = getattr(endpoint, "filter_rule", None)
             for priority in PRIORITIES:
                 if (method := getattr(endpoint, priority, None)) is not None:
-                    self._callbacks.setdefault(priority, []).append((screen, self._plain(method)))
+                    self._callbacks.setdefault(priority, []).append((screen, method))
 
     @property
     def supported_priorities(self) -> list[str]:
@@ -73,21 +75,22 @@ class Dispatcher:
                 if screen is not None and not _passes(screen, message):
                     continue
                 answer = callback(ctxt, publisher_id, event_type, payload, metadata)
-                if answer == NotificationResult.REQUEUE:
+                if answer is not None and self._awaited(answer) == NotificationResult.REQUEUE:
                     return REQUEUE
         except _RAISED as error:  # user code; its notification comes back
             return _failed(error)
         return HANDLED
 
-    def _plain(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that has done what ``method`` does when it returns."""
-        if not inspect.iscoroutinefunction(method):
-            return method
+    def _awaited(self, answer: Any) -> Any:
+        """Return an endpoint's answer once it is there; a method may be a coroutine function."""
+        if not inspect.isawaitable(answer):
+            return answer
         # Here, because asyncio is a tenth of the time that importing this package takes.
         from notifier_kafka import coroutines
 
-        self._loop = self._loop or coroutines.EventLoop()
-        return self._loop.plain(method)
+        with self._beginning:
+            self._loop = self._loop or coroutines.EventLoop()
+        return self._loop.finish(answer)
 
     def _open(self, notification: Notification) -> Message:
         """Undo what the sender's serializer did."""
@@ -144,7 +147,7 @@ class BatchDispatcher(Dispatcher):
                     if screen is None
                     else [message for message in messages if _passes(screen, message)]
                 )
-                if passed and callback(passed) == NotificationResult.REQUEUE:
+                if passed and self._awaited(callback(passed)) == NotificationResult.REQUEUE:
                     return REQUEUE
         except _RAISED as error:  # user code; its notifications come back
             return _failed(error)

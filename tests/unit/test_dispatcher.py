@@ -1,5 +1,6 @@
 """What endpoints get and what their answers mean."""
 
+import functools
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -153,3 +154,26 @@ def test_a_list_counts_as_given_only_as_a_whole() -> None:
     assert given == [{"error"}, {"error"}]
     made.dispatch([make(payload="good"), make("ERROR", payload="good")])
     assert given[2:] == [{"error"}, {"error", "info"}]
+
+
+def test_a_coroutine_behind_a_decorator_is_awaited() -> None:
+    seen: list[object] = []
+
+    def traced(method: Any) -> Any:
+        @functools.wraps(method)
+        def traced_method(*arguments: Any) -> Any:
+            return method(*arguments)
+
+        return traced_method
+
+    class Endpoint:
+        @traced
+        async def info(self, *_message: Any) -> str:
+            seen.append(1)
+            return NotificationResult.REQUEUE
+
+    for kind in (dispatcher.Dispatcher, dispatcher.BatchDispatcher):
+        made = kind([Endpoint()], None)
+        assert results(made.dispatch([make()])) == [NotificationResult.REQUEUE]
+        made.close()
+    assert seen == [1, 1]

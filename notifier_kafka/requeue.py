@@ -1,7 +1,8 @@
 """Notifications that come back, and those set aside.
 
 Both go to topics of the group's own, so that no other group sees them twice. A record
-keeps its value, key and headers and gains some that say why it is there.
+keeps its value, key and headers and gains some that say why it is there. On the topics
+that the group listens to, where whoever may publish writes, such headers mean nothing.
 """
 
 import logging
@@ -24,6 +25,7 @@ REASON = "dead-letter-reason"
 TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
 
 _OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
+_ORIGIN = frozenset({TOPIC, PARTITION, OFFSET})
 MOST_DOUBLINGS = 60  # anybody may have written how many attempts there were
 WAIT = 0.2  # seconds between looks at whether the listener was told to stop
 
@@ -48,13 +50,21 @@ class Requeue:
 
     def again(self, delivery: Delivery, *, failed: bool = False) -> Record:
         """Make the record that brings a refused delivery back; after failures each time twice as late."""
-        before = failures(delivery.record)
+        before = self.failures(delivery)
         due = f"{time.time() + self.delay(before if failed else 0):.6f}".encode()
-        attempt = b"%d" % (attempts(delivery.record) + 1)
+        attempt = b"%d" % (self.attempts(delivery) + 1)
         # What was requeued before stays on its topic.
         topic = self._homes.get(delivery.record.topic, delivery.record.topic)
         added = ((ATTEMPT, attempt), (FAILURES, b"%d" % (before + failed)), (DUE, due))
-        return _moved(delivery, topic, added)
+        return self._moved(delivery, topic, added)
+
+    def attempts(self, delivery: Delivery) -> int:
+        """Count how often the group requeued a delivery."""
+        return 0 if self._is_new(delivery) else attempts(delivery.record)
+
+    def failures(self, delivery: Delivery) -> int:
+        """Count how often an endpoint of the group raised over a delivery."""
+        return 0 if self._is_new(delivery) else int(_number(delivery.record, FAILURES))
 
     def delay(self, doublings: int) -> float:
         """Say how long one waits before it is tried again."""
@@ -64,8 +74,8 @@ class Requeue:
 
     def aside(self, delivery: Delivery, reason: str, tried: int = 0) -> Record:
         """Make the record that sets a delivery aside for good, after it was tried that often."""
-        attempt = b"%d" % tried
-        return _moved(delivery, self._dead_letter_topic, ((ATTEMPT, attempt), (REASON, reason.encode())))
+        added = ((ATTEMPT, b"%d" % tried), (REASON, reason.encode()))
+        return self._moved(delivery, self._dead_letter_topic, added)
 
     def is_due(self, delivery: Delivery) -> bool:
         """Say whether a requeued record has waited long enough."""
@@ -104,6 +114,24 @@ class Requeue:
         if self._publisher is not None:
             self._publisher.close()
 
+    def _is_new(self, delivery: Delivery) -> bool:
+        """Say whether a delivery is from a publisher and not from the group itself."""
+        return delivery.record.topic in self._homes
+
+    def _moved(self, delivery: Delivery, topic: str, added: Headers) -> Record:
+        record, dropped = delivery.record, _OURS
+        origin: Headers = ()
+        if self._is_new(delivery) or _header(record, TOPIC) is None:
+            # The first move only: later ones would name the requeue topic instead of the origin.
+            dropped |= _ORIGIN
+            origin = (
+                (TOPIC, record.topic.encode()),
+                (PARTITION, b"%d" % delivery.partition.number),
+                (OFFSET, b"%d" % delivery.offset),
+            )
+        kept = tuple(header for header in record.headers if header[0] not in dropped)
+        return Record(topic, record.value, record.key, kept + origin + added)
+
     def _offer(self, record: Record, stopping: threading.Event) -> Waiter | None:
         if self._publisher is None:
             self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
@@ -138,11 +166,6 @@ def _settled(waiter: Waiter, stopping: threading.Event) -> bool:
 def attempts(record: Record) -> int:
     """Count how often a record was requeued."""
     return int(_number(record, ATTEMPT))
-
-
-def failures(record: Record) -> int:
-    """Count how often an endpoint raised over a record."""
-    return int(_number(record, FAILURES))
 
 
 def reason(record: Record) -> str:
@@ -180,22 +203,9 @@ def _header(record: Record, name: str) -> bytes | None:
 
 
 def _number(record: Record, name: str) -> float:
-    """Read a number that anybody may have written."""
+    """Read a number that anybody may have written; 0 if there is none that can be."""
     try:
         number = float(_header(record, name) or 0)
     except ValueError:
         return 0.0
-    return number if math.isfinite(number) else 0.0
-
-
-def _moved(delivery: Delivery, topic: str, added: Headers) -> Record:
-    record = delivery.record
-    kept = tuple(header for header in record.headers if header[0] not in _OURS)
-    if _header(record, TOPIC) is None:
-        # The first move only: later ones would name the requeue topic instead of the origin.
-        kept += (
-            (TOPIC, record.topic.encode()),
-            (PARTITION, b"%d" % delivery.partition.number),
-            (OFFSET, b"%d" % delivery.offset),
-        )
-    return Record(topic, record.value, record.key, kept + added)
+    return number if math.isfinite(number) and number > 0 else 0.0

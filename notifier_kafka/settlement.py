@@ -217,10 +217,10 @@ class Settlement:
             # As in oslo.messaging: who did not ask for requeueing has it acknowledged.
             self._accounts.add("refused")
             return None
-        failure = requeue.failures(delivery.record) + self._failed + 1
+        failure = returns.failures(delivery) + self._failed + 1
         if verdict.error is not None and failure >= self._terms.max_attempts:
             self._accounts.add("dead_lettered")
-            attempt = requeue.attempts(delivery.record) + self._again + 1
+            attempt = returns.attempts(delivery) + self._again + 1
             reason = f"endpoint raised {type(verdict.error).__name__} in attempt {attempt}"
             return returns.aside(delivery, reason, attempt)
         self._accounts.add("requeued")

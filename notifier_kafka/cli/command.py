@@ -51,7 +51,7 @@ class Lister(_Printing, lister.Lister):
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
     ) -> int:
         if parsed_args.formatter == "csv":
-            data = [[text.csv_cell(cell) for cell in row] for row in data]
+            data = [[_csv_cell(cell) for cell in row] for row in data]
         return int(super().produce_output(parsed_args, column_names, data))
 
 
@@ -98,8 +98,12 @@ class _OneAsCsv(base.SingleFormatter):
     ) -> None:
         writer = csv.writer(stdout, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(column_names)
-        cells = [v.machine_readable() if isinstance(v, columns.FormattableColumn) else v for v in data]
-        writer.writerow(map(text.csv_cell, cells))
+        writer.writerow(map(_csv_cell, data))
+
+
+def _csv_cell(cell: Any) -> Any:
+    # Unwrapped first: cliff would do it later, and behind the look for formulas.
+    return text.csv_cell(cell.machine_readable() if isinstance(cell, columns.FormattableColumn) else cell)
 
 
 def add_stream_format(parser: argparse.ArgumentParser, default: str) -> None:

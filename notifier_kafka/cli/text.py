@@ -7,7 +7,8 @@ import re
 import sys
 from typing import Any
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# The last four are as wide as a Chinese character, and begin a formula where such are typed.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NO_FORMULA = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?)?")
 
 RED, YELLOW = 31, 33

@@ -1,5 +1,6 @@
 """What was set aside: counted, shown and given back, from letters that a real listener wrote."""
 
+import csv
 import time
 from collections.abc import Callable
 from typing import Any
@@ -85,6 +86,23 @@ def test_each_is_shown_with_why_from_where_and_how_often(bench: Bench) -> None:
     assert r"\x1b[2Jevil\xff" in out
     assert "payload = 1" in out
     assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d"])
+def test_csv_has_no_formula_of_a_stranger(bench: Bench, sign: str) -> None:
+    formula = f"{sign}cmd()"
+    headers = (("origin-topic", formula.encode()), ("dead-letter-reason", formula.encode()))
+    bench.put(Record("mail.dead-letters", formula.encode(), None, headers))
+    for command in (("show", "mail"), ("list",)):
+        code, out, _ = bench.run("dead-letters", *command, "-f", "csv")
+        header, row = csv.reader(out.splitlines())
+        found = dict(zip(header, row, strict=True))
+        assert (code, found["reason"]) == (0, f"'{formula}")
+        assert (found.get("notification"), found.get("origin")) in (
+            (None, None),
+            (f"'{formula}", f"'{formula} :"),
+        )
+        assert not [cell for cell in row if cell.startswith(sign)]
 
 
 def test_all_are_given_back_once_and_only_on_demand(bench: Bench, endpoint: Fickle) -> None:

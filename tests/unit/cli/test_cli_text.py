@@ -6,6 +6,8 @@ import pytest
 
 from notifier_kafka.cli import text
 
+WIDE = ["\uff1dcmd()", "\uff0b1", "\uff0d1+2", "\uff20SUM(1)"]
+FORMULAS = ["=cmd()", "+1+cmd|' /C calc'!A0", "-1+2", "@SUM(1)", "\t=1", "\r=1", "--", *WIDE]
 HOSTILE = "a\x1b[2J\x9b31m\u202egnp.exe\x00\x7f\u2066\r\nb"
 
 
@@ -16,7 +18,7 @@ def test_what_cannot_be_seen_is_escaped_and_the_rest_stands() -> None:
     assert text.visible("naïve 日本") == "naïve 日本"
 
 
-@pytest.mark.parametrize("cell", ["=cmd()", "+1+cmd|' /C calc'!A0", "-1+2", "@SUM(1)", "\t=1", "\r=1", "--"])
+@pytest.mark.parametrize("cell", FORMULAS)
 def test_a_spreadsheet_takes_no_cell_for_a_formula(cell: str) -> None:
     assert text.csv_cell(cell) == f"'{cell}"
 

@@ -5,6 +5,7 @@ way; a test holds the two against each other.
 """
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -40,20 +41,16 @@ def exceeds(text: bytes, levels: int) -> bool:
     """Tell whether valid JSON nests deeper than ``levels``.
 
     Few bytes or brackets cannot nest deeply, which settles nearly every case. Otherwise
-    strings are dropped and the innermost brackets taken away, a level at a time.
+    strings are dropped and the levels counted, in one pass whoever wrote it.
     """
     if len(text) <= 2 * levels or text.count(b"{") + text.count(b"[") <= levels:
         return False
-    shape = _STRING.sub(b"", text).translate(_AS_CURLY, _NO_BRACKETS)
-    for _ in range(levels):
-        if not shape:
-            return False
-        shape = shape.replace(b"{}", b"")
-    return bool(shape)
+    steps = _STRING.sub(b"", text).translate(_AS_STEPS, _NO_BRACKETS)
+    return max(itertools.accumulate(memoryview(steps).cast("b")), default=0) > levels
 
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_AS_CURLY = bytes.maketrans(b"[]", b"{}")
+_AS_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: 1 down, -1 up
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 

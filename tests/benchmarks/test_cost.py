@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from notifier_kafka import codec, dispatcher
+from notifier_kafka import codec, dispatcher, json_library
 from notifier_kafka.driver import Record
 from notifier_kafka.filters import NotificationFilter
 from notifier_kafka.notification import Notification
@@ -144,6 +144,13 @@ def test_a_notification_costs_no_more_than_it_did(way: str) -> None:
     found = ratio(way)
     for now, was, near in zip(found, STORED[way], NEAR, strict=True):
         assert now <= was * (1 + near), f"{way}: {found}, stored are {STORED[way]}"
+
+
+def test_deep_nesting_is_found_in_one_pass() -> None:
+    flat, deep = b"[" + b"[]," * 498 + b"[]]", b"[" * 499 + b"]" * 499
+    assert (json_library.exceeds(flat, 100), json_library.exceeds(deep, 100)) == (False, True)
+    once = cost(lambda: json_library.exceeds(flat, 100))
+    assert cost(lambda: json_library.exceeds(deep, 100)) == once
 
 
 def test_work_done_twice_is_noticed() -> None:

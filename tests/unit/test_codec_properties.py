@@ -230,7 +230,7 @@ def test_any_payload_text(tokens: str) -> None:
 @FEW
 @given(
     levels=st.integers(1, 100) | st.integers(480, 520) | st.integers(900, 1100),
-    innermost=st.sampled_from(["", "1", '"[["', "{}"]),
+    innermost=st.sampled_from(["", "1", '"[["', '"' + "[" * 600 + '"', "{}"]),
     width=st.integers(1, 3),
 )
 def test_any_depth(levels: int, innermost: str, width: int) -> None:
@@ -238,6 +238,7 @@ def test_any_depth(levels: int, innermost: str, width: int) -> None:
     text = "[" + ", ".join([chain] * width) + "]"
     depth = levels + 1 + (innermost == "{}")
     assert json_library.exceeds(text.encode(), 100) == (depth > 100)
+    assert not json_library.exceeds(json.dumps(text).encode(), 100)
     record = Record("t", f'{{"priority": "INFO", "payload": {text}}}'.encode())
     for coder in (STANDARD, FAST):
         assert read(coder, record).startswith("Notification") == (depth < codec.MAX_READ_DEPTH)

@@ -16,6 +16,8 @@ _LIMIT: contextvars.ContextVar[int] = contextvars.ContextVar("notifier-kafka-unp
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
 _GZIP = zlib.MAX_WBITS | 16
+# zlib copies what lies behind a member, which of many empty ones would be all the rest each time.
+_SLICE = 16 * 1024
 
 
 class Oversized(Exception):
@@ -37,14 +39,18 @@ def bounded(limit: int) -> Iterator[None]:
 
 
 def _gzip(packed: bytes, most: int) -> bytes:
-    opened = b""
-    while packed and len(opened) < most:
-        member = zlib.decompressobj(_GZIP)
-        opened += member.decompress(packed, most - len(opened))
-        if not member.eof and len(opened) < most:
-            raise EOFError("the batch ends within its gzip stream")
-        packed = member.unused_data
-    return opened
+    opened = bytearray()
+    member = zlib.decompressobj(_GZIP)
+    for start in range(0, len(packed), _SLICE):
+        rest = packed[start : start + _SLICE]
+        while rest and len(opened) < most:
+            if member.eof:
+                member = zlib.decompressobj(_GZIP)
+            opened += member.decompress(rest, most - len(opened))
+            rest = member.unused_data
+    if packed and not member.eof and len(opened) < most:
+        raise EOFError("the batch ends within its gzip stream")
+    return bytes(opened)
 
 
 def _snappy(packed: bytes, most: int) -> bytes:

@@ -1,6 +1,8 @@
 """What kafka-python opens of a compressed batch, and what it is kept from opening."""
 
 import gzip
+import random
+import zlib
 from typing import Any
 
 import pytest
@@ -77,6 +79,48 @@ def test_a_gzip_stream_may_have_several_members() -> None:
     packed = gzip.compress(b"a" * 10) + gzip.compress(b"b" * 10)
     assert unpacking._CODECS[CODECS["gzip"]](packed, SMALL) == b"a" * 10 + b"b" * 10
     assert unpacking._CODECS[CODECS["gzip"]](packed, 15) == b"a" * 10 + b"b" * 5
+
+
+class Counting:
+    """zlib's own, and how many bytes were handed to it: it copies what lies behind a member."""
+
+    fed = 0
+
+    def __init__(self, wbits: int) -> None:
+        self._inner = INFLATE(wbits)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        Counting.fed += len(data)
+        return self._inner.decompress(data, most)
+
+
+INFLATE = zlib.decompressobj
+
+
+def test_twice_as_many_empty_members_cost_twice_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zlib, "decompressobj", Counting)
+    counts = []
+    for members in (5_000, 10_000):
+        Counting.fed = 0
+        packed = gzip.compress(b"") * members + gzip.compress(b"end")
+        assert unpacking._CODECS[CODECS["gzip"]](packed, SMALL) == b"end"
+        counts.append(Counting.fed)
+    assert counts[1] < 2.2 * counts[0]
+
+
+@pytest.mark.parametrize("size", [10, 16 * 1024, 100_000])
+def test_a_gzip_stream_may_end_anywhere_but_within_a_member(size: int) -> None:
+    content = random.Random(1).randbytes(size)
+    member = gzip.compress(content)
+    opened = unpacking._CODECS[CODECS["gzip"]](member * 3, LARGE)
+    assert opened == content * 3
+    for cut in (1, 8, 16 * 1024):
+        if cut < len(member):
+            with pytest.raises(EOFError, match="gzip stream"):
+                unpacking._CODECS[CODECS["gzip"]]((member * 3)[:-cut], LARGE)
 
 
 def test_snappy_may_come_bare() -> None:

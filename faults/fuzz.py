@@ -23,7 +23,7 @@ CORPUS = pathlib.Path(__file__).parent / "corpus"
 SLOW = 10.0  # seconds of the processor for one case; PyYAML takes two for 20 kB of an odd file
 LARGEST = 20_000
 # PyYAML takes a hundred times as long as the others for a case.
-SHARES = {"decoder": 30, "url": 30, "client": 30}
+SHARES = {"decoder": 30, "url": 30, "client": 30, "returns": 30, "output": 30}
 TOKENS = (
     *(
         b"\x00",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from oslo_config import cfg
 
-from notifier_kafka import client_config, codec, options, url
+from notifier_kafka import client_config, codec, options, requeue, transport, url
 from notifier_kafka.channels import routing
-from notifier_kafka.driver import Record
+from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import MessagingException
 
 SECRET = "hunter2"
@@ -26,10 +26,14 @@ def _conf() -> cfg.ConfigOpts:
 
 
 _CONF = _conf()
+_HOMES = ["notifications.info"]
+_RETURNS = requeue.Requeue(
+    transport.get_notification_transport(_CONF, f"sqlite:///{_HOME.name}/log.db").driver, "group", _HOMES, 1.0
+)
 
 
-def decoder(case: bytes) -> None:
-    """Decode a record: headers on the first lines of the form name:value, an empty line, the value."""
+def _record(topic: str, case: bytes) -> Record:
+    """Read headers on the first lines of the form name:value, an empty line, the value."""
     head, found, value = case.partition(b"\n\n")
     if not found:
         head, value = b"", case
@@ -37,10 +41,32 @@ def decoder(case: bytes) -> None:
         (name.decode(errors="replace"), text)
         for name, _, text in (line.partition(b":") for line in head.split(b"\n"))
     )
-    notification = codec.decode(Record("t", value, b"key", headers))
+    return Record(topic, value, b"key", headers)
+
+
+def decoder(case: bytes) -> None:
+    notification = codec.decode(_record("t", case))
     # What was read can be written again.
     again = codec.encode(notification, "flat", None)
     codec.decode(Record("t", again.value, None, again.headers))
+
+
+def returns(case: bytes) -> None:
+    """Have a record come back, from where anybody writes and from where the group does, and be given back."""
+    for topic in (_HOMES[0], _RETURNS.topics[0]):
+        delivery = Delivery(_record(topic, case), Partition(topic, 3), 42, 0.0)
+        failures, attempts = _RETURNS.failures(delivery), _RETURNS.attempts(delivery)
+        assert failures >= 0, "fewer failures than none"
+        assert attempts >= 0, "fewer attempts than none"
+        _RETURNS.is_due(delivery)
+        for made in (_RETURNS.again(delivery, failed=True), _RETURNS.aside(delivery, "why", attempts)):
+            assert topic != _HOMES[0] or requeue.origin(made) == f"{topic} 3:42", "a stranger's origin"
+            back = requeue.revived(made, "group")
+            assert back is not None, "nothing to give back"
+            assert len(back.topic) < 250, "no topic"
+            assert requeue.attempts(back) == 0, "tried before it was given back"
+        again = delivery._replace(record=_RETURNS.again(delivery, failed=True))
+        assert _RETURNS.failures(again) > failures or failures > 2**50, "one failure more is none"
 
 
 def transport_url(case: bytes) -> None:
@@ -49,6 +75,22 @@ def transport_url(case: bytes) -> None:
         shown = f":{host.password}@" if host.password else None
         assert not shown or shown == ":***@" or shown not in parsed.masked(), "a password is shown"
     url.TransportURL.parse(_CONF, str(parsed))
+
+
+def output(case: bytes) -> None:
+    # Here, because an installation without Spark has no use for them.
+    from spark_sinks.sinks import postgresql, sink
+
+    # Options and arguments are lines.
+    text = "".join(case.decode(errors="surrogateescape").split())
+    kind, _, place = text.partition(":")
+    if kind == "kafka":
+        found = [host.password for host in url.TransportURL.parse(_CONF, text).hosts]
+    else:
+        found = [postgresql.arguments(place)["password"]]
+    # One that stands somewhere else as well is no secret.
+    if any(SECRET in (password or "") for password in found) and text.count(SECRET) == 1:
+        assert SECRET not in sink.masked(text), "a password is shown"
 
 
 def client(case: bytes) -> None:
@@ -73,6 +115,8 @@ def metrics(case: bytes) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "decoder": decoder,
     "url": transport_url,
+    "returns": returns,
+    "output": output,
     "client": client,
     "routes": routes,
     "metrics": metrics,

@@ -121,7 +121,7 @@ class Requeue:
     def _moved(self, delivery: Delivery, topic: str, added: Headers) -> Record:
         record, dropped = delivery.record, _OURS
         origin: Headers = ()
-        if self._is_new(delivery) or _header(record, TOPIC) is None:
+        if self._is_new(delivery) or not _header(record, TOPIC):
             # The first move only: later ones would name the requeue topic instead of the origin.
             dropped |= _ORIGIN
             origin = (

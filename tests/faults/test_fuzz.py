@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults import fuzz, targets
+from notifier_kafka import requeue
 from notifier_kafka.errors import DecodeError
+from spark_sinks.sinks import sink
 
 CASES = 100  # of each target, since PyYAML is slow; the long run is "python -m faults fuzz --cases 10000000"
 
@@ -77,6 +79,24 @@ def test_any_document_is_read_or_refused_in_one_line(name: str) -> None:
         assert fuzz.tried(name, targets.TARGETS[name], case) is None
 
     reads()
+
+
+def test_a_password_that_is_shown_of_an_output_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = b"jdbc:postgresql://user:hunter2@host/metrics"
+    assert fuzz.tried("output", targets.output, case) is None
+    monkeypatch.setattr(sink, "masked", str)
+    failure = fuzz.tried("output", targets.output, case)
+    assert failure is not None
+    assert "a password is shown" in failure.what
+
+
+def test_a_header_of_a_stranger_that_counts_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    (forged,) = (case for case in fuzz.samples("returns") if b"secret" in case)
+    assert fuzz.tried("returns", targets.returns, forged) is None
+    monkeypatch.setattr(requeue.Requeue, "_is_new", lambda *_: False)
+    failure = fuzz.tried("returns", targets.returns, forged)
+    assert failure is not None
+    assert "a stranger's origin" in failure.what
 
 
 def _raise(error: Exception) -> Any:

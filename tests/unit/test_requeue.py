@@ -142,6 +142,8 @@ def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: Noti
     assert requeue.reason(back) == ""
     assert made.is_due(as_delivery(back))
     assert requeue.revived(aside._replace(value=None), "workers") is None
+    nameless = as_delivery(Record(made.topics[0], b"value", None, (("origin-topic", b""),)))
+    assert requeue.origin(made.aside(nameless, "no JSON")) == f"{made.topics[0]} 0:7"
     assert requeue.revived(Record("t", b"x"), "workers") is None
 
 

@@ -71,7 +71,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--rate", type=float, help=f"what each publisher sends a second; default 200, with --load {HEAVY:g}")
     add("--client", choices=[*CLIENTS, "both"], default=CLIENTS[0])
-    add("--place", choices=PLACES, help="where, instead of each fault's usual place")
+    add("--place", choices=PLACES, help="only there, instead of wherever each fault can happen")
     add("--rounds", type=int, default=1, help="how often all of it")
     add("--for", type=seconds, dest="lasting", metavar="TIME", help="rounds until that is over: 60m")
     add(
@@ -86,6 +86,10 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(FAULTS):
         parser.error(f"no fault {', '.join(sorted(unknown))}: see --list")
+    if nowhere := [name for name in given.names if given.place and given.place not in FAULTS[name].places]:
+        parser.error(f"{', '.join(nowhere)}: not in {given.place}: see --list")
+    if given.load and not given.names:
+        given.place = given.place or "three"
     given.names = given.names or list(MAIN if given.load else FAULTS)
     given.rate = given.rate or (HEAVY if given.load else 200.0)
     return given
@@ -94,11 +98,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def chosen(given: argparse.Namespace) -> Iterator[tuple[str, Fault]]:
     """Yield faults with their places, those of a place together."""
     faults = [FAULTS[name] for name in given.names]
-    if given.place:
-        faults = [fault for fault in faults if given.place in fault.places]
-    pairs = [(given.place or fault.places[0], fault) for fault in faults]
-    for place in PLACES:
-        yield from ((place, fault) for where, fault in pairs if where == place)
+    for place in [given.place] if given.place else PLACES:
+        yield from ((place, fault) for fault in faults if place in fault.places)
 
 
 def rows(given: argparse.Namespace, home: pathlib.Path) -> Iterator[Row]:
@@ -113,6 +114,7 @@ def rows(given: argparse.Namespace, home: pathlib.Path) -> Iterator[Row]:
             for row in _there(kind, faults, given.client, load, home / f"round-{number}-{kind}"):
                 yield row
                 if given.lasting and time.monotonic() - begun > given.lasting:
+                    print(f"time is over: round {number} ends at {row.fault}, {row.bus}", file=sys.stderr)
                     return
 
 
@@ -167,7 +169,7 @@ def shown(found: Iterable[Row], *, as_json: bool) -> int:
     for row in found:
         every.append(row)
         print(json.dumps(dataclasses.asdict(row)) if as_json else table.line(row), flush=True)
-    complaints = table.complaints(every)
+    complaints = table.complaints(every) if every else ["nothing was played"]
     print("\n".join(complaints or [f"no promise broken in {len(every)} rows"]), file=sys.stderr)
     return 1 if complaints else 0
 

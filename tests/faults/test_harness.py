@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faults.__main__ import FAULTS, MAIN, NEEDS, parsed, seconds
+from faults.__main__ import FAULTS, MAIN, NEEDS, chosen, parsed, seconds
 from faults.breakages import NAMES
 from faults.scene import ENVIRONMENT
 
@@ -61,3 +61,17 @@ def test_what_can_be_asked_for() -> None:
     for wrong in (["no-such-fault"], ["--for", "soon"], ["--sabotage", "Nothing"]):
         with pytest.raises(SystemExit):
             parsed(wrong)
+
+
+def test_each_fault_is_played_wherever_it_can_happen(capsys: pytest.CaptureFixture[str]) -> None:
+    def played(*arguments: str) -> set[tuple[str, str]]:
+        return {(place, fault.name) for place, fault in chosen(parsed(arguments))}
+
+    every = {(place, fault.name) for fault in FAULTS.values() for place in fault.places}
+    assert played() == every
+    assert played("retention") == {("three", "retention"), ("sqlite", "retention")}
+    assert played("--place", "sqlite") == {pair for pair in every if pair[0] == "sqlite"}
+    assert played("--load", "5") == {("three", name) for name in MAIN}
+    with pytest.raises(SystemExit):
+        parsed(["--place", "sqlite", "leader-killed", "retention"])
+    assert capsys.readouterr().err.endswith("error: leader-killed: not in sqlite: see --list\n")

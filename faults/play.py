@@ -16,6 +16,8 @@ from faults.rows import BOUND, Row, late
 from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, until
 
 POOL = "crew"
+BESIDE = "beside"  # a pool to which nothing is done: what concerns the crew alone has no business there
+POOLS = (POOL, BESIDE)
 ENDLESS = 1 << 40  # notifications; publishers are told to end
 MEMBERS = 2
 BULK = 500  # published at once, and polled at once, where a load is to be heavy
@@ -58,7 +60,10 @@ class Load:
 
 
 class Play:
-    """One fault under a load: two publishers, of which one waits and one does not, and two listeners."""
+    """One fault under a load: two publishers, of which one waits and one does not, and two listeners.
+
+    They are the crew, to which faults are done; beside it another pool listens to the same topic.
+    """
 
     def __init__(self, fault: Fault, place: Place, scene: Scene, load: Load, directory: pathlib.Path) -> None:
         self.fault = fault
@@ -69,6 +74,7 @@ class Play:
         self.bound = 0
         self.publishers: dict[str, Actor] = {}
         self.listeners: list[Actor] = []
+        self.beside: Actor | None = None
         self._marks = Journal(directory / "harness.journal")
         self._named = 0
         self.spool = directory / "spool"
@@ -114,16 +120,13 @@ class Play:
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"spool flush: {done.stderr.strip()}"
 
-    def listen(self, pool: str = POOL, **more: Any) -> Actor:
+    def listen(self, **more: Any) -> Actor:
+        """Start another listener of the crew."""
         self._named += 1
         # A little work for each, so that a fault hits members at work; under load they have it anyway.
         work = 0.0005 if self.load.rate <= LIGHT else 0.0
-        plan = {"work": work, "breakage": self.load.sabotage} | self.fault.listen | more
-        if self.load.count:
-            plan["options"] = {"listener.batch_size": BULK}
-        self.listeners.append(self.scene.listen(f"listener-{self._named}", pool, **plan))
-        # Before that it does not know what SIGTERM means.
-        self.listeners[-1].await_count("listening", 1)
+        plan = {"work": work} | self.fault.listen | more
+        self.listeners.append(self._listen(f"listener-{self._named}", POOL, **plan))
         return self.listeners[-1]
 
     def retire(self, guest: Actor) -> None:
@@ -136,10 +139,10 @@ class Play:
         guest.await_end()
 
     def handled(self) -> int:
-        return sum(each.count("handled") for each in self.scene.listeners)
+        return sum(each.count("handled") for each in self.scene.listeners if each is not self.beside)
 
     def flow(self) -> None:
-        """Wait until every publisher and the listeners go on."""
+        """Wait until every publisher and the crew go on."""
         goals = {each: each.count("offered") + 40 for each in self.publishers.values() if each.running()}
         handled = self.handled() + 80
         until(
@@ -173,7 +176,7 @@ class Play:
             self._end()
         except Exception as error:  # noqa: BLE001 - a soak goes on, and the row says what happened
             broken.append(f"{type(error).__name__}: {error}".partition("\n")[0][:300])
-        verdict = self.scene.verdict({POOL: self.bound})
+        verdict = self.scene.verdict(self._pools())
         return self._row(verdict, times, time.monotonic() - begun, broken)
 
     def _await_load(self, times: int) -> None:
@@ -189,6 +192,8 @@ class Play:
 
     def _begin(self) -> None:
         self.scene.control()
+        # In batches, which is the other way to listen and the cheaper one.
+        self.beside = self._listen(BESIDE, BESIDE, batch=True)
         for _ in range(MEMBERS):
             self.listen()
         self.allow()  # the second joins while the first is at work
@@ -203,7 +208,7 @@ class Play:
             each.await_end()
         if self.spool.exists():
             self.send_spool(self.spool)
-        pools = {POOL: self.bound}
+        pools = self._pools()
         # What is lost for good will not come, however long one waits.
         until(
             lambda: not self.scene.verdict(pools).lost or self.scene.nothing_waits(pools),
@@ -211,7 +216,19 @@ class Play:
             PATIENCE + self.load.count / CAUGHT_UP,
         )
         self.scene.end_listeners()
-        self.scene.set_aside(POOL)
+        for pool in POOLS:
+            self.scene.set_aside(pool)
+
+    def _pools(self) -> dict[str, int]:
+        return dict.fromkeys(POOLS, self.bound)
+
+    def _listen(self, name: str, pool: str, **plan: Any) -> Actor:
+        if self.load.count:
+            plan["options"] = {"listener.batch_size": BULK}
+        started = self.scene.listen(name, pool, breakage=self.load.sabotage, **plan)
+        # Before that it does not know what SIGTERM means.
+        started.await_count("listening", 1)
+        return started
 
     def _said(self) -> str:
         said = [
@@ -233,7 +250,7 @@ class Play:
             handled=verdict.handled,
             lost=verdict.lost,
             duplicated=verdict.duplicated,
-            bound=self.bound,
+            bound=sum(self._pools().values()),
             reordered=verdict.reordered,
             wrong=verdict.invented + verdict.wrong_pool + verdict.false_acknowledged,
             bounded=BOUND,

@@ -12,7 +12,10 @@ BOUND = 64.0 + 64.0  # MB: outbox_bytes as it is by default, and a constant for 
 
 @dataclasses.dataclass
 class Row:
-    """What the table shows. ``wrong`` counts what was invented, mispooled or falsely acknowledged."""
+    """What the table shows. ``wrong`` counts what was invented, mispooled or falsely acknowledged.
+
+    ``handled``, ``duplicated`` and ``bound`` count over both pools; each is held to half of the bound.
+    """
 
     fault: str
     bus: str

@@ -26,7 +26,7 @@ class Timings(NamedTuple):
     time in which a processor kept the control waiting, ``p99`` the 99th percentile of all, ``noise``
     what the machine adds at the 99th percentile to the control's work, ``first`` the longest first
     call, which of these only ``ours`` counts. ``recovery`` is the longest time from a mark until
-    each key that was offered after it was handled again. ``growth`` is what the memory of a process
+    each key that was offered after it was handled again in every pool. ``growth`` is what the memory of a process
     grew by at most, ``calls`` how many were timed.
     """
 
@@ -45,7 +45,7 @@ def measure(directory: str | pathlib.Path) -> Timings:
     first: list[Line] = []
     marks: list[int] = []
     offered: list[Line] = []
-    handled: dict[str, int] = {}
+    pools: dict[str, dict[str, int]] = {}
     growth = [0.0]
     for path in sorted(pathlib.Path(directory).glob("*.journal")):
         began = math.inf
@@ -58,6 +58,7 @@ def measure(directory: str | pathlib.Path) -> Timings:
                 case "offered":
                     offered.append(line)
                 case "handled" | "refused":
+                    handled = pools.setdefault(line["pool"], {})
                     handled[line["id"]] = min(handled.get(line["id"], line["at"]), line["at"])
                 case "started":
                     began = math.inf
@@ -66,7 +67,8 @@ def measure(directory: str | pathlib.Path) -> Timings:
                     growth.append(line["peak"] - began)
     offered.sort(key=lambda line: int(line["at"]))
     marks.sort()
-    waits = [_recovery(begin, end, offered, handled) for begin, end in itertools.pairwise([*marks, math.inf])]
+    spans = itertools.pairwise([*marks, math.inf])
+    waits = [_recovery(*span, offered, handled) for span in spans for handled in pools.values()]
     late, noise = _control(pathlib.Path(directory))
     took = [float(line["took"]) for line in calls]
     return Timings(

@@ -42,6 +42,7 @@ def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
         ("MisplacesReceipts", "poison", "false_acknowledged"),
         ("KeepsTheCallerWaiting", "poison", "stall"),
         ("KeepsEverything", "poison", "memory"),
+        ("RequeuesForEverybody", "requeue-storm", "wrong_pool"),
     ],
 )
 def test_a_product_that_is_broken_on_purpose_is_caught(sabotage: str, fault: str, broken: str) -> None:

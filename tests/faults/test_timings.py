@@ -35,7 +35,11 @@ def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> No
         [offered(0, "j", 1), offered(1, "j", 5), offered(2, "k", 6), offered(3, "k", 7), *took],
     )
     handled = [("a-0", 9.5), ("a-1", 5.5), ("a-2", 8.0), ("a-3", 9.0)]
-    write(tmp_path, "two", [{"what": "handled", "id": each, "at": int(at * SECOND)} for each, at in handled])
+    for pool, late in (("two", 0.0), ("three", -0.5)):
+        done = [(each, int((at + late) * SECOND)) for each, at in handled]
+        write(
+            tmp_path, pool, [{"what": "handled", "pool": pool, "id": each, "at": at} for each, at in done]
+        )
     write(tmp_path, "harness", [{"what": "mark", "at": 5 * SECOND}])
     assert timings.measure(tmp_path) == timings.Timings(
         stall=0.05, ours=0.2, p99=0.03, first=0.2, recovery=3.0, calls=200

@@ -103,7 +103,7 @@ def topic_deleted(play: Play) -> None:
 def retention(play: Play) -> None:
     """Delete what a listener that is stopped has not read."""
     bus = publishes.connect(play.scene.bus.url, {})
-    with play.hit(4):
+    with play.hit():
         for each in play.listeners:
             play.scene.pause(each)
         time.sleep(2.0)

@@ -64,9 +64,11 @@ def half_open(play: Play) -> None:
 
 
 def delay_and_loss(play: Play) -> None:
-    proxy(play).weather = SLOW
-    play.allow(4)
-    play.mark()
+    with play.hit():
+        proxy(play).weather = SLOW
+        time.sleep(CUT)
+        play.flow()
+        proxy(play).mend()
 
 
 def name_gone(play: Play) -> None:

@@ -23,6 +23,7 @@ MEMBERS = 2
 BULK = 500  # published at once, and polled at once, where a load is to be heavy
 STRIKES = 10  # under such a load
 CAUGHT_UP = 1000.0  # a second; what is done of such a load at least
+FORWARDED = 2_000  # what a spool sends at most before it notes that
 LIGHT = 500.0  # notifications a second of each publisher
 
 
@@ -96,6 +97,10 @@ class Play:
     def allow(self, changes: int = 1) -> None:
         """Partitions changed hands so often: each member may repeat the batch that it had under way."""
         self.bound += changes * MEMBERS * (BULK if self.load.count else BATCH)
+
+    def repeat(self, spooled: int) -> None:
+        """Who had so many in its spool was killed: what it had sent without noting it is sent again."""
+        self.bound += min(spooled, FORWARDED)
 
     def publish(self, name: str, how: str, **more: Any) -> Actor:
         """Start a publisher, or the next life of it, which goes on where the last one ended."""

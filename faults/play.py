@@ -12,7 +12,7 @@ from typing import Any
 from faults import checker, timings
 from faults.journal import Journal
 from faults.places import Place
-from faults.rows import BOUND, Row, late
+from faults.rows import Row, late, promised
 from faults.scene import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, until
 
 POOL = "crew"
@@ -75,6 +75,7 @@ class Play:
         self.bound = 0
         self.publishers: dict[str, Actor] = {}
         self.listeners: list[Actor] = []
+        self._outboxes: list[dict[str, Any]] = [{}]
         self.beside: Actor | None = None
         self._marks = Journal(directory / "harness.journal")
         self._named = 0
@@ -115,6 +116,7 @@ class Play:
         plan |= self.fault.publish | more
         if plan.pop("spool", False):
             plan["options"] = {"notifications.spool_dir": str(self.spool), "notifications.spool_after": 0.5}
+        self._outboxes.append(plan.get("options", {}))
         self.publishers[name] = self.scene.publish(name, plan.pop("count", ENDLESS), **plan)
         return self.publishers[name]
 
@@ -243,6 +245,7 @@ class Play:
 
     def _row(self, verdict: checker.Verdict, times: int, seconds: float, broken: list[str]) -> Row:
         timed = timings.measure(self.directory)
+        bounded = max(promised(each, verdict.offered) for each in self._outboxes)
         blamed = {what: text for what, text in verdict.examples.items() if what not in self.fault.forgives}
         return Row(
             fault=self.fault.name,
@@ -258,8 +261,8 @@ class Play:
             bound=sum(self._pools().values()),
             reordered=verdict.reordered,
             wrong=verdict.invented + verdict.wrong_pool + verdict.false_acknowledged,
-            bounded=BOUND,
-            broken=broken + [f"{what}: {text}" for what, text in blamed.items()] + late(timed),
+            bounded=bounded,
+            broken=broken + [f"{what}: {text}" for what, text in blamed.items()] + late(timed, bounded),
             **timed._asdict(),
         )
 

@@ -25,15 +25,17 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"kafka://127.0.0.1:{broker.getsockname()[1]}"
 
 
-def complaints(scene: Scene, directory: pathlib.Path, count: int, **more: Any) -> list[str]:
+def complaints(
+    scene: Scene, directory: pathlib.Path, count: int, options: dict[str, Any], **more: Any
+) -> list[str]:
     """Publish, from the first call on without a broker; say what took too long."""
     scene.control()
-    streams = scene.publish("streams", count, how="stream", rate=RATE, **more)
+    streams = scene.publish("streams", count, how="stream", rate=RATE, options=options, **more)
     streams.await_count("accepted", count)
     found = timings.measure(directory)
     # All but the first, which is judged as well.
     assert found.calls == count - 1
-    return rows.late(found)
+    return rows.late(found, rows.promised(options, count))
 
 
 @pytest.mark.parametrize("spooled", [False, True], ids=["outbox", "spool"])
@@ -42,10 +44,10 @@ def test_no_call_waits(
 ) -> None:
     spool = {"notifications.spool_dir": str(tmp_path / "spool"), "notifications.spool_after": 0.5}
     scene = open_scene(kafka(address, client))
-    assert complaints(scene, tmp_path, COUNT, options=spool if spooled else {}) == []
+    assert complaints(scene, tmp_path, COUNT, spool if spooled else {}) == []
 
 
 def test_one_that_waits_is_caught(open_scene: OpenScene, tmp_path: pathlib.Path) -> None:
     scene = open_scene(kafka("kafka://127.0.0.1:1", "confluent-kafka"))
-    said = complaints(scene, tmp_path, COUNT // 2, breakage="KeepsTheCallerWaiting")
+    said = complaints(scene, tmp_path, COUNT // 2, {}, breakage="KeepsTheCallerWaiting")
     assert any(each.startswith("stall: a call took ") for each in said)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from faults import table, timings
+from faults import publishes, rows, table, timings
 from faults.proxy import Proxy, Weather
 from faults.rows import Row, late
+from notifier_kafka import options
 
 SECOND = 1_000_000_000
 
@@ -37,9 +38,7 @@ def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> No
     handled = [("a-0", 9.5), ("a-1", 5.5), ("a-2", 8.0), ("a-3", 9.0)]
     for pool, late in (("two", 0.0), ("three", -0.5)):
         done = [(each, int((at + late) * SECOND)) for each, at in handled]
-        write(
-            tmp_path, pool, [{"what": "handled", "pool": pool, "id": each, "at": at} for each, at in done]
-        )
+        write(tmp_path, pool, [{"what": "handled", "pool": pool, "id": each, "at": at} for each, at in done])
     write(tmp_path, "harness", [{"what": "mark", "at": 5 * SECOND}])
     assert timings.measure(tmp_path) == timings.Timings(
         stall=0.05, ours=0.2, p99=0.03, first=0.2, recovery=3.0, calls=200
@@ -74,10 +73,21 @@ def test_memory_is_counted_from_the_first_word_of_each_life(tmp_path: pathlib.Pa
 
 
 def test_what_is_ours_and_takes_too_long_breaks_a_promise() -> None:
-    assert late(timings.Timings(stall=9.0, ours=0.05, p99=0.003, noise=0.002, growth=128, calls=1000)) == []
+    good = timings.Timings(stall=9.0, ours=0.05, p99=0.003, noise=0.002, growth=128, calls=1000)
+    assert late(good, 128.0) == []
     slow = timings.Timings(stall=0.06, ours=0.06, p99=0.004, noise=0.002, growth=129, calls=1000)
-    assert [each.partition(":")[0] for each in late(slow)] == ["stall", "p99", "memory"]
-    assert [each.partition(":")[0] for each in late(slow._replace(calls=999))] == ["stall", "memory"]
+    assert [each.partition(":")[0] for each in late(slow, 128.0)] == ["stall", "p99", "memory"]
+    assert [each.partition(":")[0] for each in late(slow._replace(calls=999), 128.0)] == ["stall", "memory"]
+
+
+def test_an_outbox_has_the_memory_that_is_promised() -> None:
+    ours = publishes.connect("sqlite:///unused.db", {}).conf[options.NOTIFICATIONS]
+    assert (rows.BYTES, rows.RECORDS) == (ours.outbox_bytes, ours.outbox_records)
+    assert rows.promised({}, 0) == 64.0
+    assert rows.promised({}, 10**6) == 64.0 + 100_000 * 2 / 1024
+    small = {"notifications.outbox_records": 512, "notifications.outbox_bytes": 2**20}
+    assert rows.promised(small, 10**6) == 2.0
+    assert rows.promised(small | {"notifications.spool_dir": "d"}, 256) == 3.0
 
 
 def test_nothing_is_measured_of_nothing(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,61 @@
+"""An outbox that is full over Kafka: each policy does what it says, and what is lost is counted."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka_rig import PATIENCE
+from oslo_config import cfg
+
+from notifier_kafka import codec, notifier, options, transport
+from notifier_kafka.errors import OutboxFull
+from notifier_kafka_drivers.kafka.cluster import Cluster
+
+ROOM, OFFERED = 100, 1_000
+
+
+@contextlib.contextmanager
+def sending(url: str, topic: str, policy: str, told: list[Any]) -> Iterator[notifier.Notifier]:
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    for name, value in {"outbox_records": ROOM, "on_full": policy}.items():
+        conf.set_override(name, value, group=options.NOTIFICATIONS)
+    bus = transport.get_notification_transport(conf, url, on_failure=lambda one, _: told.append(one.payload))
+    try:
+        yield notifier.Notifier(bus, "p", driver="messagingv2", topics=[topic])
+    finally:
+        bus.cleanup()
+
+
+@pytest.mark.parametrize("policy", ["drop_newest", "drop_oldest", "raise"])
+def test_a_full_outbox_does_what_was_asked_for(
+    fragile: Cluster, client: str, topic: str, policy: str
+) -> None:
+    told: list[Any] = []
+    raised: list[int] = []
+    with sending(f"{fragile.url}/?client={client}&topic_partitions=1", topic, policy, told) as sender:
+        sender.prepare(wait=True).info({}, "warm.up", -1)
+        fragile.kill_node(1, signal.SIGSTOP)
+        try:
+            for number in range(OFFERED):
+                try:
+                    sender.info({}, "e", number)
+                except OutboxFull:
+                    raised.append(number)
+        finally:
+            fragile.kill_node(1, signal.SIGCONT)
+        assert sender.flush(PATIENCE) == 0
+        driver = sender.transport.driver
+        (span,) = driver.spans([f"{topic}.info"])
+        _warm, *kept = [codec.decode(each.record).payload for each in driver.read(span)]
+        lost = sender.stats().lost
+    assert len(kept) == ROOM
+    assert sorted([*kept, *(raised if policy == "raise" else told)]) == list(range(OFFERED))
+    assert kept == sorted(kept)
+    if policy == "drop_oldest":
+        assert kept[-1] == OFFERED - 1
+    else:
+        assert kept == list(range(ROOM))
+    assert lost == ({} if policy == "raise" else {"OutboxFull": OFFERED - ROOM})

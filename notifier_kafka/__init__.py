@@ -4,7 +4,7 @@ A program that uses oslo.messaging for notifications only goes on as it is with
 ``import notifier_kafka as oslo_messaging``.
 """
 
-from notifier_kafka import conffixture, notify
+from notifier_kafka import conffixture, notify, server
 from notifier_kafka import errors as exceptions
 from notifier_kafka.conffixture import ConfFixture
 from notifier_kafka.driver import Receipt
@@ -29,6 +29,7 @@ from notifier_kafka.errors import (
     ServerListenError,
     SpoolFull,
     SpoolTooOld,
+    TaskTimeout,
     TopicNotFound,
     TransportUnavailable,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "SpoolFull",
     "SpoolTooOld",
     "Target",
+    "TaskTimeout",
     "TopicNotFound",
     "TransportHost",
     "TransportURL",
@@ -96,5 +98,6 @@ __all__ = [
     "get_notification_listener",
     "get_notification_transport",
     "notify",
+    "server",
     "set_transport_defaults",
 ]

@@ -28,7 +28,8 @@ name and its place, so that an ``except`` clause written for it still works.
     │   └── DriverNotFound               no plugin of that name is installed
     └── MessagingServerError
         ├── ExecutorLoadFailure
-        └── ServerListenError
+        ├── ServerListenError
+        └── TaskTimeout                  a MessagingTimeout as well: a listener did not end in time
 
 ``retriable`` on a class says whether the same call may succeed later without a
 change by its user. It is data so that nobody needs a list of ``isinstance``.
@@ -172,3 +173,7 @@ class ServerListenError(MessagingServerError):
         super().__init__(f"cannot listen on {target}: {ex}")
         self.target = target
         self.ex = ex
+
+
+class TaskTimeout(MessagingServerError, MessagingTimeout):
+    """A listener did not end in the time given."""

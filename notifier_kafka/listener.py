@@ -18,8 +18,8 @@ from notifier_kafka.errors import (
     ExecutorLoadFailure,
     InvalidTarget,
     MessagingException,
-    MessagingTimeout,
     ServerListenError,
+    TaskTimeout,
 )
 from notifier_kafka.lane import Lane, WaitingLane
 from notifier_kafka.loop import Loop, Policy
@@ -78,10 +78,19 @@ class Listener:
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
 
-    def start(self, override_pool_size: int | None = None) -> None:  # noqa: ARG002 - oslo.messaging's
-        """Begin to listen. Raises ``ServerListenError`` when that can never work."""
+    def start(
+        self,
+        override_pool_size: int | None = None,  # noqa: ARG002 - oslo.messaging's, as all of them
+        *,
+        timeout: float | None = None,
+        log_after: float | None = None,  # noqa: ARG002
+    ) -> None:
+        """Begin to listen. Raises ``ServerListenError`` when that can never work.
+
+        After a ``stop`` it waits for the end first, ``timeout`` seconds at most.
+        """
         if self._thread is not None and self._stopping.is_set():
-            self.wait()
+            self.wait(timeout)
         if self._thread is not None:
             LOG.warning("The listener was started already; nothing was done")
             return
@@ -100,19 +109,22 @@ class Listener:
         # miss this member first. Registered here: before the driver's own exit handlers.
         atexit.register(self._end)
 
-    def stop(self) -> None:
-        """Handle nothing new. What is being handled is finished; ``wait`` waits for that."""
+    def stop(self, *, timeout: float | None = None, log_after: float | None = None) -> None:  # noqa: ARG002
+        """Handle nothing new. What is being handled is finished; ``wait`` waits for that.
+
+        It returns at once, whatever time it is given.
+        """
         self._stopping.set()
 
     def wait(self, timeout: float | None = None, log_after: float | None = None) -> None:  # noqa: ARG002
         """Wait until the listener was stopped and has left its group.
 
-        Raises ``MessagingTimeout`` after ``timeout``, and the error that ended it, if one did.
+        Raises ``TaskTimeout`` after ``timeout``, and the error that ended it, if one did.
         """
         if self._thread is not None:
             self._thread.join(timeout)
             if self._thread.is_alive():
-                raise MessagingTimeout(f"the listener did not end within {timeout:g} s")
+                raise TaskTimeout(f"the listener did not end within {timeout:g} s")
             self._thread = None
             atexit.unregister(self._end)
         if self._failure is not None:

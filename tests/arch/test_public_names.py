@@ -34,7 +34,7 @@ OSLO_MESSAGING = {
 }
 
 # Reached there as oslo_messaging.conffixture.ConfFixture, oslo_messaging.notify.middleware and so on.
-OSLO_MODULES = {"conffixture", "exceptions", "notify"}
+OSLO_MODULES = {"conffixture", "exceptions", "notify", "server"}
 
 ADDED = {
     "CommitRefused",
@@ -53,6 +53,7 @@ ADDED = {
     "SpoolTooOld",
     "Receipt",
     "RequestNotifier",
+    "TaskTimeout",
     "TopicNotFound",
     "TransportUnavailable",
     "__version__",

@@ -180,3 +180,10 @@ def test_what_leaves_by_other_ways_is_alike(compare: Compare) -> None:
     assert theirs["fixture"].pop(-2) == "rabbit://"
     assert ours["fixture"].pop(-2) is None
     assert ours["fixture"] == theirs["fixture"]
+
+
+def test_a_listener_takes_what_a_service_gives_it(compare: Compare) -> None:
+    theirs, ours = compare("case_lifecycle")
+    assert ours == theirs
+    assert len(ours["caught"]) == 4
+    assert "raises" not in str(ours)

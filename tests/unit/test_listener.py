@@ -30,8 +30,10 @@ from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import (
     ExecutorLoadFailure,
     InvalidTarget,
+    MessagingServerError,
     MessagingTimeout,
     ServerListenError,
+    TaskTimeout,
 )
 from notifier_kafka.notification import NotificationResult
 from notifier_kafka.target import Target
@@ -170,8 +172,10 @@ def test_a_stop_is_obeyed_between_notifications_and_commits_what_is_finished(
     each = listen(notifier_transport, slow)
     each.start()
     assert started.wait(PATIENCE)
-    with pytest.raises(MessagingTimeout):
+    with pytest.raises(TaskTimeout) as caught:
         each.wait(0.05)
+    assert isinstance(caught.value, MessagingServerError)
+    assert isinstance(caught.value, MessagingTimeout)
     each.stop()
     going.set()
     each.wait(PATIENCE)

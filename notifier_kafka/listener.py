@@ -87,10 +87,13 @@ class Listener:
     ) -> None:
         """Begin to listen. Raises ``ServerListenError`` when that can never work.
 
-        After a ``stop`` it waits for the end first, ``timeout`` seconds at most.
+        After a ``stop``, or when it ended by itself, it waits for the end first, ``timeout``
+        seconds at most.
         """
-        if self._thread is not None and self._stopping.is_set():
-            self.wait(timeout)
+        if self._thread is not None and (
+            self._stopping.is_set() or self._failure is not None or not self._thread.is_alive()
+        ):
+            self._join(timeout)
         if self._thread is not None:
             LOG.warning("The listener was started already; nothing was done")
             return
@@ -121,12 +124,7 @@ class Listener:
 
         Raises ``TaskTimeout`` after ``timeout``, and the error that ended it, if one did.
         """
-        if self._thread is not None:
-            self._thread.join(timeout)
-            if self._thread.is_alive():
-                raise TaskTimeout(f"the listener did not end within {timeout:g} s")
-            self._thread = None
-            atexit.unregister(self._end)
+        self._join(timeout)
         if self._failure is not None:
             why = str(self._failure) or type(self._failure).__name__
             raise ServerListenError(self._group, why) from self._failure
@@ -214,6 +212,14 @@ class Listener:
         waiting = WaitingLane(driver.subscribe(returns.topics, self._group, "earliest"))
         return Loop((main, waiting), returns, self._settlement, self._policy, self._stopping)
 
+    def _join(self, timeout: float | None) -> None:
+        if self._thread is not None:
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                raise TaskTimeout(f"the listener did not end within {timeout:g} s")
+            self._thread = None
+            atexit.unregister(self._end)
+
     def _end(self) -> None:
         self.stop()
         with contextlib.suppress(MessagingException):
@@ -230,9 +236,9 @@ class Listener:
         try:
             loop.run()
         except BaseException as error:  # noqa: BLE001 - a thread that ends unheard is the worst end
+            self._failure = error
             # Logged although wait() raises it as well: a service may never come to call wait().
             LOG.critical("The listener of group %s ended: %r", self._group, error)
-            self._failure = error
         if crew is not None:
             crew.close()
         self._dispatcher.close()

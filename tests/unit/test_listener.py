@@ -388,6 +388,34 @@ def test_a_listener_that_ends_by_itself_says_so_and_leaves_its_group(
     assert notifier_transport.driver.admin().describe_group("pool").members == {}
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_listener_that_ended_by_itself_may_be_started_again(
+    notifier_transport: transport.NotificationTransport,
+    caplog: pytest.LogCaptureFixture,
+    stopped: bool,
+) -> None:
+    class Fatal(BaseException):
+        pass
+
+    heard: list[Any] = []
+
+    def raise_fatal_once(payload: Any) -> None:
+        heard.append(payload)
+        if len(heard) == 1:
+            raise Fatal
+
+    each = listen(notifier_transport, Recorder(raise_fatal_once))
+    each.start()
+    send(notifier_transport, ["fatal"])
+    wait_for(lambda: "The listener of group pool ended" in caplog.text, "the end")
+    if stopped:
+        each.stop()
+    each.start()
+    wait_for(lambda: len(heard) == 2, "the same again")
+    each.stop()
+    each.wait()
+
+
 def test_a_record_that_cannot_be_moved_leaves_its_place_behind(quick: cfg.ConfigOpts) -> None:
     """The headers that tell of a move make a record larger; it may be too large for them."""
     bus = transport.get_notification_transport(quick)

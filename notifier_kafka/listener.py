@@ -77,6 +77,7 @@ class Listener:
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        _be_a_service()
 
     def start(
         self,
@@ -244,6 +245,14 @@ class Listener:
         self._dispatcher.close()
         for problem in loop.close():
             LOG.warning("A member of group %s leaves without good-bye: %s", self._group, problem)
+
+
+def _be_a_service() -> None:
+    """Let the launchers of oslo.service take a listener: they ask whether it is one of their services."""
+    # Not imported: that would choose one of its backends for the program, which may not even use it.
+    base = getattr(sys.modules.get("oslo_service.service"), "ServiceBase", None)
+    if base is not None:
+        base.register(Listener)
 
 
 def _program(transport: NotificationTransport) -> str:

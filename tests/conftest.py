@@ -26,7 +26,7 @@ for _of in ("SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_of, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 VERSION = "18.3.1"
-PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "fixtures")
+PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "oslo.service[threading]", "fixtures")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -49,7 +49,7 @@ def peer(pytestconfig: pytest.Config) -> pathlib.Path:
     assert pytestconfig.cache is not None
     python_version = f"{sys.version_info.major}.{sys.version_info.minor}"
     # Another name for what holds other things: what is there is not looked into.
-    home = pytestconfig.cache.mkdir(f"oslo.messaging-kafka-{VERSION}-py{python_version}")
+    home = pytestconfig.cache.mkdir(f"oslo.messaging-kafka-service-{VERSION}-py{python_version}")
     python, ready = home / "bin" / "python", home / "ready"
     with open(home / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may share the cache

@@ -7,6 +7,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,8 @@ def compare(peer: pathlib.Path) -> Compare:
     return run
 
 
-def _run(python: pathlib.Path, side: str, case: str) -> Any:
-    command = [str(python), "-W", "ignore", str(HERE / "compat_run.py"), side, case]
+def _run(python: pathlib.Path, side: str, case: str, *packages: str) -> Any:
+    command = [str(python), "-W", "ignore", str(HERE / "compat_run.py"), side, case, *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, f"{side} {case}: {done.stderr}"
     return json.loads(done.stdout)
@@ -187,3 +188,9 @@ def test_a_listener_takes_what_a_service_gives_it(compare: Compare) -> None:
     assert ours == theirs
     assert len(ours["caught"]) == 4
     assert "raises" not in str(ours)
+
+
+def test_the_launchers_of_oslo_service_take_a_listener(peer: pathlib.Path) -> None:
+    theirs = _run(peer, "theirs", "case_launching")
+    ours = _run(peer, "ours", "case_launching", sysconfig.get_path("purelib"))
+    assert ours == theirs == {"heard": "host1 event 5 here: False", "code": 0}

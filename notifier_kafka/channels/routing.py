@@ -22,7 +22,7 @@ from oslo_config import cfg
 
 from notifier_kafka import options, plugins
 from notifier_kafka.channels.channel import NAMESPACE, Channel, Sending
-from notifier_kafka.errors import ConfigurationError, MessagingException
+from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.transport import NotificationTransport
 
@@ -72,8 +72,10 @@ class RoutingChannel(Channel):
             except MessagingException as error:
                 # The channels do not depend on each other: the rest is served first.
                 refusal = refusal or error
-            except Exception:  # a third party's channel must not stop the others
+            except Exception as error:  # a third party's channel must not stop the others
                 LOG.exception("The channel %s failed", name)
+                if how.waiter is not None:
+                    refusal = refusal or DeliveryFailed(f"the channel {name} raised {type(error).__name__}")
         if refusal is not None:
             raise refusal
 

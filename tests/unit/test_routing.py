@@ -1,15 +1,16 @@
 import logging
 import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from oslo_config import cfg
 
 from notifier_kafka import keys
 from notifier_kafka.channels import channel, routing, test
-from notifier_kafka.errors import ConfigurationError, EncodeError
+from notifier_kafka.errors import ConfigurationError, DeliveryFailed, EncodeError
 from notifier_kafka.notification import Notification
+from notifier_kafka.receipts import Waiter
 from notifier_kafka.transport import get_notification_transport
 
 HOW = channel.Sending(retry=-1, key=keys.load("none"))
@@ -101,6 +102,26 @@ def test_one_channel_that_refuses_does_not_stop_the_others(
     with pytest.raises(EncodeError):
         chosen.send([notification("a.b", payload=object())], HOW)
     assert len(test.NOTIFICATIONS) == 1
+
+
+class Broken(channel.Channel):
+    """A third party's channel with a bug."""
+
+    def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:
+        raise OSError
+
+
+def test_a_channel_that_raises_costs_the_others_nothing_and_who_waits_hears_of_it(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    chosen = make("group:\n  log: {}\n  test: {}\n")
+    assert isinstance(chosen, routing.RoutingChannel)
+    chosen._channels["log"] = Broken(chosen.conf, [], chosen.transport)
+    assert arrived(chosen, notification("a.b")) == [("a.b", "INFO")]
+    assert "The channel log failed" in caplog.text
+    with pytest.raises(DeliveryFailed, match="the channel log raised OSError"):
+        chosen.send([notification("a.b")], HOW._replace(waiter=Waiter()))
+    assert len(test.NOTIFICATIONS) == 2
 
 
 def test_an_empty_file_sends_nothing(make: Make) -> None:

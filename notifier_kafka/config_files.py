@@ -62,7 +62,7 @@ def warn_of_unknown(conf: cfg.ConfigOpts, group: str, known: Collection[str]) ->
     """Warn of options that nothing reads in a group of which others may know more."""
     for file in read(conf):
         for name in file.names(group):
-            if name not in known and name not in conf[group]:
+            if name not in known and (group not in conf or name not in conf[group]):
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {near[0]}? " if near else ""
                 LOG.warning(

@@ -14,6 +14,9 @@ from notifier_kafka.errors import ConfigurationError
 # any other error under way, and stands for a $name of no option.
 UNREADABLE = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError, ValueError)
 
+OTHERS_GROUPS = {"oslo_messaging_kafka": ("enable_auto_commit", "kafka_consumer_timeout", "max_poll_records")}
+"""Groups of which all is known: the deprecated names of our options, and these, without a meaning here."""
+
 
 def read_group(
     conf: cfg.ConfigOpts,
@@ -35,7 +38,9 @@ def read_group(
         _refuse_unknown(file.names(group), here, f"{file.path}, [{group}]")
     config_files.warn_of_slips(conf, group, here)
     for section in sorted({section for section, _, _ in old} - {group}):
-        config_files.warn_of_slips(conf, section, {name for each, name, _ in old if each == section})
+        known = {name for each, name, _ in old if each == section}
+        if config_files.warn_of_slips(conf, section, known) and section in OTHERS_GROUPS:
+            config_files.warn_of_unknown(conf, section, known.union(OTHERS_GROUPS[section]))
     # A URL written for oslo.messaging has oslo.messaging's names, whatever their group.
     current = {name: dest for _, name, dest in old} | {name: name for name in by_name}
     _refuse_unknown(overrides or {}, current.keys(), "the transport URL's query")

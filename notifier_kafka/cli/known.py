@@ -131,7 +131,7 @@ def _unknown(conf: cfg.ConfigOpts, known: dict[str, list[cfg.Opt]]) -> Iterator[
     for file in config_files.read(conf):
         places = lines.read(file.path)
         for section, number in [(section, n) for (section, name), n in places.items() if not name]:
-            near = [] if section in _sections(known) else _near(section, list(known))
+            near = [] if section in _sections(known) else _near(section, list(_sections(known)))
             if near:
                 yield Problem(
                     f"{file.path}, line {number}", f"nothing reads [{section}]", _meant(near, "[{}]")
@@ -151,10 +151,11 @@ def _sections(known: dict[str, list[cfg.Opt]]) -> dict[str, list[str]]:
     """Return the names that count in each section, those of oslo.messaging included."""
     found: dict[str, list[str]] = {group: [opt.dest for opt in opts] for group, opts in known.items()}
     found[options.OSLO_NOTIFICATIONS] = found[options.NOTIFICATIONS]
+    found |= {group: list(names) for group, names in option_values.OTHERS_GROUPS.items()}
     for group, opts in known.items():
         for opt in opts:
             for old in opt.deprecated_opts:
-                # Of oslo.messaging's driver groups we know a part only.
+                # Of oslo.messaging's other driver groups we know nothing.
                 if old.name and (old.group or group) in found:
                     found[old.group or group].append(old.name)
     return found

@@ -386,6 +386,38 @@ def test_a_driver_group_that_is_misspelt_is_warned_of(
     ]
 
 
+def test_an_unknown_name_in_the_group_of_oslo_messaging_s_driver_is_warned_of_once(
+    read: Conf, tmp_path: pathlib.Path, kafka: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    conf = read(
+        "[oslo_messaging_kafka]\nsecurity_protcol = SASL_SSL\nenable_auto_commit = true\n"
+        "max_poll_records = 5\nkafka_consumer_timeout = 1\nsasl_mechanism = PLAIN\n"
+    )
+    for _ in range(2):
+        option_values.read_group(conf, kafka.GROUP, kafka.OPTS)
+
+    # oslo.config's own warning is of the deprecated name.
+    (record,) = [record for record in caplog.records if record.name.startswith("notifier_kafka")]
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().startswith(
+        f"{tmp_path}/app.conf, [oslo_messaging_kafka]: nothing reads 'security_protcol': "
+        "did you mean security_protocol? known are compression_codec, "
+    )
+
+
+def test_what_oslo_messaging_registered_in_the_group_of_its_driver_is_known(
+    read: Conf, kafka: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    conf = read("[oslo_messaging_kafka]\nnewer = 1\n[oslo_messaging_sqlite]\nold = 2\ntheirs = 3\n")
+    conf.register_opt(cfg.StrOpt("newer"), group="oslo_messaging_kafka")
+    option_values.read_group(conf, kafka.GROUP, kafka.OPTS)
+    # Of the other groups a driver's author need not know all.
+    old = cfg.StrOpt("new", deprecated_opts=[cfg.DeprecatedOpt("old", group="oslo_messaging_sqlite")])
+    assert option_values.read_group(conf, "drivers_new", [old]).new == "2"
+
+    assert "nothing reads" not in caplog.text
+
+
 def test_what_others_own_is_no_slip(read: Conf, caplog: pytest.LogCaptureFixture) -> None:
     conf = read(
         "[DEFAULT]\ntransport_urls = a\ndebug = true\n"

@@ -103,6 +103,14 @@ def test_every_problem_has_its_line_and_advice(write: Write) -> None:
             "line 2: [DEFAULT] has no option 'transport_ulr'; did you",
         ),
         ("[oslo_messaging_notifications]\ndrivr = log\n", "did you mean driver?"),
+        (
+            "[oslo_messaging_kafka]\nenable_auto_commit = true\ncompresion_codec = lz4\n",
+            "line 3: [oslo_messaging_kafka] has no option 'compresion_codec'; did you mean compr",
+        ),
+        (
+            "[oslo_messaging_kafak]\ncompression_codec = lz4\n",
+            "line 1: nothing reads [oslo_messaging_kafak]; did you mean [oslo_messaging_kafka]?",
+        ),
         ("[notifications]\nspool_dir = /a$b\n", "write $$ for a dollar sign"),
     ],
 )

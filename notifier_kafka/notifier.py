@@ -63,7 +63,7 @@ class Notifier:
         # As oslo.messaging: an empty name stands for none, and one that two files give counts once.
         names = [driver] if driver is not None else settings.driver
         self._driver_names = [name for name in dict.fromkeys(names) if name]
-        self._channels = self._load_channels(list(topics or settings.topics), driver)
+        self._channels = self._load_channels(list(settings.topics if topics is None else topics), driver)
         self._open()
 
     def _load_channels(self, topics: list[str], given: str | None) -> list[channel.Channel]:

@@ -71,6 +71,14 @@ def test_topics_come_from_the_argument_or_the_configuration(
     assert [len(published(notifier_transport, f"{topic}.info")) for topic in ("one", "two")] == [1, 1]
 
 
+def test_no_topics_are_none_and_not_those_of_the_configuration(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    sender = notifier.Notifier(notifier_transport, topics=[])
+    assert sender.prepare(wait=True).info({}, "e", 1) == []
+    assert published(notifier_transport) == []
+
+
 def test_two_channels_send_twice(notifier_conf: cfg.ConfigOpts) -> None:
     notifier_conf.set_override("driver", ["messaging", "messagingv2"], group="notifications")
     bus = transport.get_notification_transport(notifier_conf)

@@ -7,9 +7,11 @@ file and a ``set_override`` written for it keep their meaning; ours wins where s
 import contextlib
 import os
 import pathlib
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TypedDict
+from urllib import parse
 
 from oslo_config import cfg
 
@@ -302,7 +304,12 @@ def transport_url(conf: cfg.ConfigOpts) -> str:
     """Find the transport URL: of notifications, of the program, or the embedded log."""
     register(conf)
     url: str | None = notifications(conf).transport_url or option_values.value(conf, None, TRANSPORT_URL)
-    return url or f"sqlite:///{data_directory() / 'notifications.db'}"
+    return url or log_url(data_directory() / "notifications.db")
+
+
+def log_url(log: pathlib.Path) -> str:
+    """Spell the URL of an embedded log, with what a URL would end its path at percent-encoded."""
+    return "sqlite:///" + re.sub(r"[%#?\t\r\n]", lambda found: parse.quote(found[0]), str(log))
 
 
 def origin(conf: cfg.ConfigOpts, name: str) -> str:
@@ -334,7 +341,13 @@ def blame(conf: cfg.ConfigOpts, name: str, given: object = None) -> Iterator[Non
 def data_directory() -> pathlib.Path:
     """Return the user's directory for data, as the XDG specification has it."""
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return pathlib.Path(base).expanduser() / "notifier-kafka"
+    try:
+        return pathlib.Path(base).expanduser() / "notifier-kafka"
+    except RuntimeError:  # of a user without an entry in the system's list, as in containers
+        raise ConfigurationError(
+            f"user {os.getuid()} has no home directory for the embedded log: "
+            "set [DEFAULT] transport_url, or XDG_DATA_HOME in the environment"
+        ) from None
 
 
 def set_transport_defaults(control_exchange: str) -> None:

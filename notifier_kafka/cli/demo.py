@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from notifier_kafka import jars, java, plugins
+from notifier_kafka import jars, java, options, plugins
 from notifier_kafka.cli import day, fetching, known
 from notifier_kafka.cli.aggregation import Aggregation
 from notifier_kafka.cli.arguments import page_file, positive
@@ -111,7 +111,7 @@ class Demo(Lister):
     def _url(self, directory: Path, args: argparse.Namespace) -> Iterator[str]:
         """Lend a log that other processes can read as well."""
         if not args.kafka:
-            yield f"sqlite:///{directory}/log.db"
+            yield options.log_url(directory / "log.db")
             return
         java_option = known.java_option(self.program.configuration(), "broker")
         for name in [jars.KAFKA] + ([] if args.no_spark else [jars.spark_kafka()]):

@@ -32,7 +32,7 @@ def notifier_conf(tmp_path_factory: pytest.TempPathFactory) -> "cfg.ConfigOpts":
     conf([], project="notifier-kafka-tests", default_config_files=[], default_config_dirs=[])
     options.register(conf)
     log = tmp_path_factory.mktemp("notifier-kafka") / "notifications.db"
-    conf.set_override("transport_url", f"sqlite:///{log}")
+    conf.set_override("transport_url", options.log_url(log))
     conf.set_override("driver", ["messagingv2"], group=options.NOTIFICATIONS)
     return conf
 

@@ -1,5 +1,6 @@
 """The fixtures that users' tests get with the package."""
 
+import pathlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -66,3 +67,14 @@ def test_the_plugin_by_itself_imports_nothing_more_than_the_face() -> None:
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["notifier_kafka.testing", "notifier_kafka.testing.plugin"]
+
+
+def test_the_log_may_be_in_a_directory_of_any_name(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(notifier_transport):\n    notifier_transport.driver.admin().list_topics()\n"
+    )
+    base = tmp_path / "a#b?c=1%23"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", str(base)]
+    done = subprocess.run([*command, "test_it.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert (base / "notifier-kafka0" / "notifications.db").is_file()

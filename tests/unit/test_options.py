@@ -2,6 +2,7 @@
 
 import importlib.util
 import logging
+import os
 import pathlib
 from collections.abc import Callable
 from types import ModuleType
@@ -55,6 +56,28 @@ def test_data_directory_without_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
 
     assert options.data_directory() == pathlib.Path("/home/me/.local/share/notifier-kafka")
+
+
+def test_the_embedded_log_is_in_the_data_directory_whatever_that_is_called(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "a#b?c=1%23 ü:@,[d];&+"
+    monkeypatch.setenv("XDG_DATA_HOME", str(directory))
+    bus = transport.get_notification_transport(cfg.ConfigOpts())
+    notifier.Notifier(bus, driver="messagingv2").prepare(wait=True).info({}, "e", 1)
+    bus.cleanup()
+
+    assert (directory / "notifier-kafka" / "notifications.db").is_file()
+
+
+def test_without_a_home_it_is_said_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in a container whose user is a bare number.
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 987_654_321)
+
+    with pytest.raises(ConfigurationError, match=r"set \[DEFAULT\] transport_url, or XDG_DATA_HOME"):
+        transport.get_notification_transport(cfg.ConfigOpts())
 
 
 def test_file_written_for_oslo_messaging(read: Conf) -> None:

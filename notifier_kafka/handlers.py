@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from oslo_config import cfg
 
+from notifier_kafka import options
 from notifier_kafka.channels import log
 from notifier_kafka.notification import PRIORITIES
 from notifier_kafka.notifier import Notifier
@@ -102,13 +103,19 @@ class LoggingNotificationHandler(_NotificationHandler):
 
 
 class LoggingErrorNotificationHandler(_NotificationHandler):
-    """Sends each log record as a notification ``error_notification``, at priority error."""
+    """Sends each log record as a notification ``error_notification``, at priority error.
+
+    As oslo.messaging's it sends nothing where the channel ``log`` is configured.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._notifier = Notifier(get_notification_transport(self.CONF), "error.publisher")
+        self._silent = "log" in options.notifications(self.CONF).driver
 
     def send(self, record: logging.LogRecord) -> None:
+        if self._silent:
+            return
         # The text before its arguments, as oslo.messaging: it groups what is alike.
         self._notifier.error({}, "error_notification", {"error": str(record.msg)})
 

@@ -24,6 +24,7 @@ def run() -> Any:
     return {
         "log": log_lines(),
         "handler": handler_payloads(),
+        "error handler": error_payloads(),
         "routing": routing_decisions(),
         "middleware": middleware_payloads(),
         "fixture": fixture_values(),
@@ -82,6 +83,28 @@ def handler_payloads() -> Any:
         found.append(
             [context, message["event_type"], message["publisher_id"], priority, retry, payload, kinds]
         )
+    return found
+
+
+def error_payloads() -> Any:
+    global_conf = kit.part("oslo_config.cfg:CONF", "oslo_config.cfg:CONF")
+    global_conf([], project="compat", default_config_files=[])
+    kit.make_transport(global_conf).cleanup()
+    global_conf.set_override("transport_url", kit.URL)
+    found = []
+    for drivers in (["test"], ["test", "log"]):
+        global_conf.set_override("driver", drivers, group="oslo_messaging_notifications")
+        om.LoggingErrorNotificationHandler().emit(
+            logging.LogRecord("service", logging.WARNING, __file__, 1, "text %s", (5,), None)
+        )
+        found.append(
+            [
+                [context, message["event_type"], message["publisher_id"], priority, message["payload"]]
+                for context, message, priority, _ in kit.recorded()
+            ]
+        )
+    global_conf.clear_override("transport_url")
+    global_conf.clear_override("driver", group="oslo_messaging_notifications")
     return found
 
 

@@ -168,6 +168,8 @@ def test_what_leaves_by_other_ways_is_alike(compare: Compare) -> None:
     assert len(ours["log"]) == 6
     assert ours["handler"] == theirs["handler"]
     assert len(ours["handler"]) == 6
+    assert ours["error handler"] == theirs["error handler"]
+    assert [len(sent) for sent in ours["error handler"]] == [1, 0]
     assert ours["routing"] == theirs["routing"]
     assert {"log", "messaging", "noop"} == set().union(*ours["routing"].values())
     # On purpose: webob drops the body that an application gives to a HEAD, ours hands the

@@ -202,7 +202,7 @@ def test_what_sending_itself_logs_is_not_sent(
 def test_the_error_handler_sends_the_text_before_its_arguments(
     conf: cfg.ConfigOpts, logger: logging.Logger
 ) -> None:
-    conf.set_override("driver", ["test", "log"], group="oslo_messaging_notifications")
+    conf.set_override("driver", ["test"], group="oslo_messaging_notifications")
     attach(handlers.PublishErrorsHandler, conf, level=logging.ERROR)
     logger.warning("no error")
     logger.error("failed: %s", "disk")
@@ -212,6 +212,16 @@ def test_the_error_handler_sends_the_text_before_its_arguments(
         ("error_notification", "ERROR", {"error": "no disk"}),
     ]
     assert sent()[0]["publisher_id"] == "error.publisher"
+
+
+@pytest.mark.parametrize("group", ["notifications", "oslo_messaging_notifications"])
+def test_the_error_handler_is_silent_beside_the_channel_log(
+    conf: cfg.ConfigOpts, logger: logging.Logger, group: str
+) -> None:
+    conf.set_override("driver", ["test", "log"], group=group)
+    attach(handlers.PublishErrorsHandler, conf)
+    logger.error("failed")
+    assert sent() == []
 
 
 def test_a_logging_configuration_can_name_the_handler(logger: logging.Logger) -> None:

@@ -63,6 +63,20 @@ def test_ci_runs_the_second_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
+def test_what_the_tests_install_for_root_is_told_to_the_others() -> None:
+    told = [
+        set(found.split())
+        for name in ("README.md", "CONTRIBUTING.md")
+        for found in re.findall(r"`apt-get install ([\w ]+)`", (ROOT / name).read_text())
+    ]
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    # The shell is a parameter of its test.
+    needed = {"zsh", *re.findall(r'debian\.program\("(\w+)"', tests)}
+
+    assert {"chromium", "postgresql"} <= needed
+    assert told == [needed, needed]
+
+
 def test_environment_of_the_commands_is_ignored_by_git() -> None:
     assert {command.split()[3] + "/" for command in _commands()} <= set(
         (ROOT / ".gitignore").read_text().split()

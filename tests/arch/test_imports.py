@@ -77,7 +77,7 @@ def test_options_of_every_room_need_no_client_library() -> None:
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(CLIENT_LIBRARIES)
 
 
-def test_global_configuration_is_never_used() -> None:
+def test_global_configuration_is_used_by_handlers_and_middleware_alone() -> None:
     found = {
         path
         for path, tree in _modules(*ROOMS)

@@ -7,6 +7,7 @@ which does not depend on the order in which they came.
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -114,17 +115,40 @@ def _unpacked(packed: str) -> str:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
-def touched(events: pa.Table, new: pa.Table) -> pa.Table:
-    """Return the ends whose durations the events of a batch may have changed or added."""
-    return events.filter(pc.and_(events["ending"], pc.is_in(events["pair"], pc.unique(new["pair"]))))
+@dataclass(frozen=True)
+class Reach:
+    """The microseconds of what may matter to new events: an end may lie ``within`` of its start."""
+
+    first: int
+    last: int
+    within: int
+    width: int
+
+    @property
+    def loaded(self) -> tuple[int, int]:
+        """The events to look at: whole windows of every end that is ``touched``, and their starts."""
+        return self.first - self.width - self.within, self.last + self.within + self.width
 
 
-def reach(metrics: Sequence[Metric]) -> tuple[int, int]:
-    """Return from how many seconds before new events to how many after them others may matter."""
+def reach(new: pa.Table, metrics: Sequence[Metric]) -> Reach:
+    """Tell how far what the events of a batch may have changed goes."""
     found = [(metric, metric.value) for metric in metrics if isinstance(metric.value, Duration)]
     within = max(value.within for _, value in found)
     width = max(window.width for metric, _ in found for window in metric.windows)
-    return -within - width, within + width
+    first, last = pc.min_max(new["time"].cast(pa.int64())).as_py().values()
+    return Reach(first, last, within * _SECOND, width * _SECOND)
+
+
+def touched(events: pa.Table, new: pa.Table, reach: Reach) -> pa.Table:
+    """Return the ends whose durations the events of a batch may have changed or added.
+
+    Not one before all of them, which can have no start among them; and not one beyond reach of
+    the latest, whose duration is what it was: as for the windows of either, not all is there.
+    """
+    time = pc.cast(events["time"], pa.int64())
+    near = pc.and_(pc.greater_equal(time, reach.first), pc.less_equal(time, reach.last + reach.within))
+    near = pc.and_(near, events["ending"])
+    return events.filter(pc.and_(near, pc.is_in(events["pair"], pc.unique(new["pair"]))))
 
 
 def partials(events: pa.Table, metrics: Sequence[Metric], unite: rollup.Unite) -> pa.Table:
@@ -134,8 +158,9 @@ def partials(events: pa.Table, metrics: Sequence[Metric], unite: rollup.Unite) -
     for metric in metrics:
         if isinstance(metric.value, Duration):
             mine = paired.filter(pc.equal(paired["metric"], metric.name))
-            mine = mine.filter(pc.less_equal(mine["took"], metric.value.within * 1_000_000))
-            made += [rollup.merge(each, unite) for each in windows(mine, metric)]
+            mine = mine.filter(pc.less_equal(mine["took"], metric.value.within * _SECOND))
+            # All at once: of a sliding window each step has a part.
+            made.append(rollup.merge(pa.concat_tables(windows(mine, metric)), unite))
     return pa.concat_tables(made)
 
 
@@ -152,7 +177,7 @@ def windows(ends: pa.Table, metric: Metric) -> list[pa.Table]:
         figures["item"] = buckets.items(pc.divide(pc.cast(ends["took"], pa.float64()), 1e6), metric)
         if metric.kind in ("last", "gap"):
             figures |= {f"last_{name}": ends[name] for name in ("time", "topic", "partition", "offset")}
-    seconds = pc.divide(pc.cast(ends["time"], pa.int64()), 1_000_000)
+    seconds = pc.divide(pc.cast(ends["time"], pa.int64()), _SECOND)
     return rollup.spread(metric, seconds, figures)
 
 
@@ -169,4 +194,5 @@ def _paired(events: pa.Table) -> pa.Table:
     return known.filter(pc.and_(known["ending"], found))
 
 
+_SECOND = 1_000_000
 _MICROSECOND = pa.scalar("0.000001").cast(pa.decimal128(7, 6)).as_py()

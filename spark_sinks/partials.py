@@ -103,14 +103,12 @@ def _changed_durations(
         return rollup.PARTIAL.empty_table()
     if not since:
         return durations.partials(new, metrics, unite)
-    first, last = pc.min_max(new["time"].cast(pa.int64())).as_py().values()
-    first, last = (
-        at + side * 1_000_000 for at, side in zip((first, last), durations.reach(metrics), strict=True)
-    )
+    reach = durations.reach(new, metrics)
+    first, last = reach.loaded
     low, high = (pa.scalar(at, pa.int64()).cast(rollup.TIME) for at in (first, last))
     near = (pc.field("time") >= low) & (pc.field("time") <= high)
     events = load("pairs", _near(ledger, "pairs", pieces(ledger, "pairs"), first / 1e6, last / 1e6), near)
-    ends = durations.touched(events, new)
+    ends = durations.touched(events, new, reach)
     units = [
         each
         for metric in metrics

@@ -23,6 +23,9 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
     needed = source.load(driver.url)
     kept = ledger.Ledger(chosen.checkpoint)
     sinks = {sink.masked(output): sink.load(output, conf) for output in chosen.outputs}
+    for each in sinks.values():
+        if isinstance(each, sink.Choosy):
+            each.check(chosen.metrics)
     with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
         for each in sinks.values():
             _refuse_early(each, kept.job)

@@ -7,6 +7,7 @@ state is written first; if the program ends between the two, the next write mend
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ import pyarrow as pa
 from oslo_config import cfg
 
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks.metrics import Metric
+
+WINDOW = "window"
+"""The label that tells the widths of windows apart."""
 
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_:]")
 
@@ -26,6 +31,16 @@ class OpenMetricsSink:
             raise ConfigurationError("output openmetrics: names no file")
         self.file = Path(place).absolute()
         self._state = self.file.with_name(f"{self.file.name}.state")
+
+    def check(self, metrics: Sequence[Metric]) -> None:
+        """Refuse metrics of which two would be one series: a scraper takes no file with such."""
+        where = f"output {self.file}: metric"
+        _refuse_twins(where, {}, (metric.name for metric in metrics), _name)
+        for metric in metrics:
+            taken = {WINDOW: "the width of the window"}
+            _refuse_twins(
+                f"{where} {metric.name}: group", taken, (name for name, _ in metric.group_by), _label
+            )
 
     def last(self, job: str) -> int:
         if not self._state.exists():
@@ -48,6 +63,13 @@ class OpenMetricsSink:
             unit = made.setdefault(f"{row['metric']}|{width}|{start}", {"start": start, "rows": []})
             unit |= {"metric": row["metric"], "width": width, "unit": row["unit"]}
             unit["rows"].append([dict(row["group"]), row["value"]])
+        # A metric that now has another name, and the same here, is that one no more.
+        named = {_name(unit["metric"]): unit["metric"] for unit in made.values()}
+        units = {
+            key: unit
+            for key, unit in units.items()
+            if named.get(_name(unit["metric"]), unit["metric"]) == unit["metric"]
+        }
         for unit in made.values():
             key = f"{unit['metric']}|{unit['width']}"
             if unit["start"] >= units.get(key, unit)["start"]:
@@ -67,7 +89,7 @@ def exposition(units: dict[str, Any]) -> str:
     """Spell the figures in OpenMetrics' text format, without times: node exporter takes no file with them."""
     names: dict[str, list[dict[str, Any]]] = {}
     for _, unit in sorted(units.items()):
-        names.setdefault(_FOREIGN.sub("_", unit["metric"]), []).append(unit)
+        names.setdefault(_name(unit["metric"]), []).append(unit)
     lines = []
     for name, listed in names.items():
         lines.append(f"# TYPE {name} gauge")
@@ -76,10 +98,33 @@ def exposition(units: dict[str, Any]) -> str:
         )
         for unit in listed:
             for group, value in sorted(unit["rows"], key=lambda row: json.dumps(row[0], sort_keys=True)):
-                labels = {_label(k): v for k, v in sorted(group.items())} | {"window": f"{unit['width']}s"}
-                spelled = ",".join(f'{k}="{_escape(v or "")}"' for k, v in labels.items())
+                labels = {_label(k): v for k, v in sorted(group.items())} | {WINDOW: f"{unit['width']}s"}
+                spelled = ",".join(f'{k}="{_escape(_text(v))}"' for k, v in labels.items())
                 lines.append(f"{name}{{{spelled}}} {value!r}")
     return "\n".join([*lines, "# EOF\n"])
+
+
+def _refuse_twins(
+    what: str, taken: dict[str, str], names: Iterable[str], spell: Callable[[str], str]
+) -> None:
+    for name in names:
+        legal = spell(name)
+        if legal in taken:
+            raise ConfigurationError(
+                f"{what} {name!r} becomes {legal} there, as does {taken[legal]}; rename one"
+            )
+        taken[legal] = repr(name)
+
+
+def _name(metric: str) -> str:
+    return _FOREIGN.sub("_", metric)
+
+
+def _text(value: str | None) -> str:
+    """Spell null as the empty label; so that nothing else is, what is quotation marks alone gets two more."""
+    if value is None:
+        return ""
+    return value if value.strip('"') else f'{value}""'
 
 
 def _label(name: str) -> str:
@@ -95,7 +140,7 @@ def _save(path: Path, text: str) -> None:
     """Write a file that a scraper finds whole, the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with part.open("w") as file:
+    with part.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -1,14 +1,15 @@
 """What a sink is: where metric rows go. Found by entry point, called with its place."""
 
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 from oslo_config import cfg
 
 from notifier_kafka import plugins, url
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks.metrics import Metric
 
 NAMESPACE = "spark_sinks.sinks"
 
@@ -28,6 +29,14 @@ class Sink(Protocol):
         All rows of a metric and window come at once, and replace those from before. After
         a crash the same batch is written again.
         """
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A sink that cannot keep every set of metrics apart."""
+
+    def check(self, metrics: Sequence[Metric]) -> None:
+        """Refuse what it cannot keep, by ``ConfigurationError``."""
 
 
 def masked(output: str) -> str:

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pyarrow as pa
 import pytest
 import rig
 
+from notifier_kafka import jars
 from notifier_kafka.errors import ConfigurationError, DriverNotFound
-from spark_sinks import rows, shown
+from spark_sinks import rows, running, settings, shown
 from spark_sinks.sinks import sink
 
 BEGIN = datetime.datetime(2026, 11, 18, 7, tzinfo=datetime.UTC)
@@ -64,6 +66,59 @@ def test_openmetrics_show_the_newest_window(tmp_path: Path) -> None:
     file.unlink()
     assert one.last("me") == 2
     assert file.read_text() == expected
+
+
+def test_openmetrics_have_each_series_once(tmp_path: Path) -> None:
+    """A scraper refuses a file with a series that stands there twice; which groups come, senders say."""
+    file = tmp_path / "metrics.prom"
+    one = sink.load(f"openmetrics:{file}", rig.conf())
+    texts = [None, "", '"', '""', '"""', "é"]
+    one.write("me", 1, made(*(("m", 0, {"p": text}, 1.0) for text in texts)))
+    series = [line.rpartition(" ")[0] for line in file.read_text("utf-8").splitlines() if line[0] != "#"]
+    assert len(set(series)) == len(texts)
+    assert {'m{p="",window="3600s"}', 'm{p="é",window="3600s"}'} < set(series)
+    # A metric by another name since, and the same one for the scraper.
+    one.write("me", 2, made(("a.b", 0, {}, 1.0)))
+    one.write("me", 3, made(("a_b", 0, {}, 2.0)))
+    assert [line for line in file.read_text("utf-8").splitlines() if line[:1] == "a"] == [
+        'a_b{window="3600s"} 2.0'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        (
+            "[{name: a.b, kind: count}, {name: a_b, kind: count}]",
+            "metric 'a_b' becomes a_b there, as does 'a.b'",
+        ),
+        (
+            "[{name: m, kind: count, group_by: [{window: host}]}]",
+            "metric m: group 'window' becomes window there, as does the width of the window",
+        ),
+        (
+            "[{name: m, kind: count, group_by: [{x-y: host, x_y: service}]}]",
+            "metric m: group 'x_y' becomes x_y there, as does 'x-y'",
+        ),
+        (
+            "[{name: m, kind: count, group_by: [{1a: host, _1a: service}]}]",
+            "metric m: group '_1a' becomes _1a there, as does '1a'",
+        ),
+    ],
+)
+def test_openmetrics_refuse_metrics_that_become_one(tmp_path: Path, listed: str, said: str) -> None:
+    """Before anything is made and Spark starts."""
+    (tmp_path / "m.yaml").write_text(f"metrics: {listed}")
+    output, checkpoint = f"openmetrics:{tmp_path}/m.prom", f"{tmp_path}/checkpoint"
+    chosen = settings.read(
+        rig.conf(), metrics_file=f"{tmp_path}/m.yaml", output=[output], checkpoint_dir=checkpoint
+    )
+    with (
+        pytest.raises(ConfigurationError, match=re.escape(f"{tmp_path}/m.prom: {said}; rename one")),
+        running.opened(rig.Rig(tmp_path).driver, chosen, jars.fetch),
+    ):
+        pass
+    assert not (tmp_path / "checkpoint").exists()
 
 
 def test_the_console_shows_each_batch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """``jdbc:postgresql://...``: rows in a table, each batch in one transaction.
 
-By pg8000, which is pure Python and small. All rows go in one statement, as one JSON text: so
-nothing of a notification is ever a part of SQL, and a batch is one journey to the server.
+By pg8000, which is pure Python and small. Rows go many at once, as one JSON text: so nothing
+of a notification is ever a part of SQL, and a batch is few journeys to the server.
 """
 
 import contextlib
@@ -27,8 +27,13 @@ from spark_sinks import rows
 PATIENCE = 10.0
 """Seconds until a server that does not answer is given up."""
 
+SIZE = 16 * 1024 * 1024
+"""Characters of JSON in one statement, but for a row that has more: 256 MiB are the most that
+PostgreSQL takes."""
+
 # The group is text, for JSON in it may hold what PostgreSQL's own type refuses; and only its
-# hash is in the index, which takes no entry above a few kilobytes.
+# hash is in the index, which takes no entry above a few kilobytes. No md5, of which senders can
+# make two alike. An index wants what depends on nothing but the text, which convert_to is not.
 TABLES = (
     """CREATE TABLE IF NOT EXISTS metric_rows (
         metric text NOT NULL,
@@ -38,8 +43,10 @@ TABLES = (
         "group" text NOT NULL,
         value double precision NOT NULL
     )""",
-    """CREATE UNIQUE INDEX IF NOT EXISTS metric_rows_key
-       ON metric_rows (metric, window_start, window_end, md5("group"))""",
+    """CREATE UNIQUE INDEX IF NOT EXISTS metric_rows_unique ON metric_rows
+       (metric, window_start, window_end, sha256(decode(replace("group", '\\', '\\\\'), 'escape')))""",
+    # That of an earlier release, by md5.
+    "DROP INDEX IF EXISTS metric_rows_key",
     "CREATE TABLE IF NOT EXISTS metric_batches (job text PRIMARY KEY, batch bigint NOT NULL)",
 )
 _DELETE = """
@@ -91,11 +98,12 @@ class PostgresqlSink:
         return int(found[0][1]) if found else 0
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        # As text, because JSON knows no infinity.
-        listed = json.dumps([row | {"value": repr(row["value"])} for row in rows.flat(found)])
+        listed = parts(found)
         with self._transaction() as cursor:
-            cursor.execute(_DELETE, (listed,))
-            cursor.execute(_INSERT, (listed,))
+            # All that was there first: the rows of a window may be in two parts.
+            for statement in (_DELETE, _INSERT):
+                for part in listed:
+                    cursor.execute(statement, (part,))
             cursor.execute(_MARK, (job, batch))
 
     def read(self) -> list[tuple[Any, ...]]:
@@ -129,6 +137,21 @@ class PostgresqlSink:
         if details.get("C") in _ASKED_WRONG:
             return ConfigurationError(text)
         return LogUnusable(text) if details else TransportUnavailable(text)
+
+
+def parts(found: pa.Table) -> list[str]:
+    """Spell rows as JSON, in as many texts as it takes."""
+    made: list[list[str]] = [[]]
+    size = 0
+    for row in rows.flat(found):
+        # As text, because JSON knows no infinity.
+        text = json.dumps(row | {"value": repr(row["value"])})
+        size += len(text) + 1
+        if made[-1] and size > SIZE:
+            made.append([])
+            size = len(text) + 1
+        made[-1].append(text)
+    return [f"[{','.join(part)}]" for part in made]
 
 
 def arguments(url: str) -> dict[str, Any]:

@@ -79,6 +79,42 @@ def test_a_batch_that_is_written_again(output: str) -> None:
         one.last("you")
 
 
+def test_a_batch_that_is_too_large_for_one_statement(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "SIZE", 1000)
+    one = sink.load(output, rig.conf())
+    one.last("me")
+    for batch, count in ((1, 60), (2, 50)):
+        groups: list[dict[str, str | None]] = [{"n": f"{number}"} for number in range(count)]
+        found = test_sinks.made(*(("m", n % 3, group, float(batch)) for n, group in enumerate(groups)))
+        listed = postgresql.parts(found)
+        assert len(listed) > 5
+        assert max(map(len, listed)) <= 1000 + len("[]")
+        one.write("me", batch, found)
+    there = shown.read(output, "*", None, None)
+    assert (len(there), {row[4] for row in there}) == (50, {2.0})
+
+
+def test_groups_are_told_apart_by_a_hash_that_nobody_can_fake(output: str, url: str) -> None:
+    """The table of an earlier release gets another index."""
+    execute(url, postgresql.TABLES[0])
+    execute(url, """CREATE UNIQUE INDEX metric_rows_key ON metric_rows (metric, md5("group"))""")
+    one = sink.load(output, rig.conf())
+    one.last("me")
+    question = "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'metric_rows'"
+    ((name, made),) = asked(url, question)
+    assert (name, "UNIQUE" in made, "sha256" in made, "md5" in made) == (
+        "metric_rows_unique",
+        True,
+        True,
+        False,
+    )
+    groups: list[dict[str, str | None]] = [{"n": text} for text in ("\\", "\\\\", "\\134", "é", "\\u00e9")]
+    one.write("me", 1, test_sinks.made(*(("m", 0, group, 1.0) for group in groups)))
+    assert len(shown.read(output, "*", None, None)) == len(groups)
+    with pytest.raises(MessagingException, match="duplicate key"):
+        one.write("me", 2, test_sinks.made(*[("m", 0, groups[2], 1.0)] * 2))
+
+
 def test_a_batch_is_there_as_a_whole_or_not_at_all(output: str, url: str) -> None:
     one = sink.load(output, rig.conf())
     one.last("me")

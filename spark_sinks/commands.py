@@ -81,10 +81,10 @@ def _since(argument: str) -> str | float:
 
 def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
     bounds = _bounds(chosen, args)
-    found, lost = reading.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
+    found, lost, left_out = reading.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
     if bounds.records is not None:
         found = list(plan.limit(found, bounds.records))
-    for words, _ in lost:
+    for words in (*(words for words, _ in lost), *left_out):
         text.note(words)
     Teller(args.format).spans(found)
     return Exit.OK

@@ -105,8 +105,10 @@ class Job:
         return sums
 
     def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
-        found, lost = reading.spans(self._driver, self._ledger, wanted, bounds)
+        found, lost, left_out = reading.spans(self._driver, self._ledger, wanted, bounds)
         bear(lost, bounds, sums)
+        for words in left_out:
+            LOG.warning("%s", words)
         for topic in sorted(reading.gone(self._driver, self._ledger) - self._missed):
             self._missed.add(topic)
             LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)

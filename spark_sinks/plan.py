@@ -97,6 +97,18 @@ def following(held: Sequence[Span], counted: Counted, start: str) -> list[Span]:
     return found
 
 
+def passed_over(found: Iterable[Span], held: Iterable[Span], counted: Counted) -> list[Span]:
+    """Return what the log has between what was counted and spans that are to be counted beyond it."""
+    first = {span.partition: span.start for span in held}
+    left: dict[Partition, Span] = {}
+    for span in found:
+        ranges = counted.get(span.partition)
+        if ranges and span.stop > ranges[-1][1] and span.partition not in left:
+            at = max(ranges[-1][1], first[span.partition])
+            left[span.partition] = Span(span.partition, at, max(at, span.start))
+    return [span for span in left.values() if span.start < span.stop]
+
+
 def check_retention(held: Sequence[Span], counted: Counted) -> list[tuple[Span, int]]:
     """Return the partitions whose next records are gone, each with how many.
 

@@ -1,6 +1,7 @@
 """What a run would read, told without Spark."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from notifier_kafka.driver import Driver, Span
 from notifier_kafka.errors import LogUnusable
@@ -13,10 +14,16 @@ Loss = tuple[str, int]
 """What was deleted before it was counted, in words, and how many records that are."""
 
 
-def spans(
-    driver: Driver, ledger: Ledger, wanted: Sequence[str], bounds: Bounds
-) -> tuple[list[Span], list[Loss]]:
-    """Return what is to be counted, and what is lost; ``bounds.records`` is not looked at."""
+class Found(NamedTuple):
+    """What is to be counted, what is lost, and in words what is left out."""
+
+    spans: list[Span]
+    lost: list[Loss]
+    left_out: list[str]
+
+
+def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], bounds: Bounds) -> Found:
+    """Look at what there is; ``bounds.records`` is not looked at."""
     names = topics.existing(driver, wanted)
     held, counted = driver.spans(names), ledger.counted()
     lost = [
@@ -31,9 +38,18 @@ def spans(
         found = driver.spans(names, bounds.since, bounds.until)
         # Of a partition with nothing in that time it is to be noted from where to go on.
         unknown = [span for span in found if span.start == span.stop and span.partition not in counted]
-        return uncounted(ledger, found) + unknown, lost
+        wide = uncounted(ledger, found)
+        return Found(wide + unknown, lost, _left_out(plan.passed_over(wide, held, counted)))
     ends = held if bounds.until is None else driver.spans(names, None, bounds.until)
-    return plan.following(ends, counted, bounds.start), lost
+    return Found(plan.following(ends, counted, bounds.start), lost, [])
+
+
+def _left_out(spans: Sequence[Span]) -> list[str]:
+    return [
+        f"{stop - start} records of {topic}[{number}] between what is counted and --since, offsets {start} "
+        f"to {stop}, are left out; an earlier --since counts them"
+        for (topic, number), start, stop in spans
+    ]
 
 
 def gone(driver: Driver, ledger: Ledger) -> set[str]:

@@ -5,12 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
+import rig
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notifier_kafka.driver import Partition, Span
+from notifier_kafka.driver import Partition, Record, Span
 from notifier_kafka.errors import ConfigurationError, LogUnusable
-from spark_sinks import ledger, plan
+from spark_sinks import ledger, plan, reading
+from spark_sinks.bounds import Bounds
 from spark_sinks.plan import Plan
 
 ONE, TWO = Partition("t", 0), Partition("t", 1)
@@ -81,6 +83,32 @@ def test_what_retention_took_is_known() -> None:
     assert plan.following(held, counted, "earliest") == held
     with pytest.raises(LogUnusable, match=r"topic t, partition 1 ends at offset 9.*up to 30"):
         plan.check_retention(held, {TWO: ((0, 30),)})
+
+
+def test_what_lies_between_the_position_and_a_later_time_is_named(tmp_path: Path) -> None:
+    made = rig.Rig(tmp_path)
+    at = []
+    for _ in range(9):
+        made.publish([Record("t.info", b"{}", b"k")])
+        at.append(max(each.timestamp for each in made.deliveries()))
+    (place,) = {each.partition for each in made.deliveries()}
+
+    def asked(since: int, until: int | None = None) -> tuple[list[tuple[int, int]], list[str]]:
+        end = None if until is None else at[until]
+        found = reading.spans(made.driver, made.ledger, ["t"], Bounds(since=at[since], until=end))
+        return [
+            (s.start, s.stop) for s in found.spans if s.partition == place and s.start < s.stop
+        ], found.left_out
+
+    # Of what was never counted everything is left out that a bound leaves out.
+    assert asked(4) == ([(4, 9)], [])
+    made.ledger.write_counted(Plan(1, (Span(place, 1, 3),)), {})
+    words = f"records of t.info[{place.number}] between what is counted and --since, offsets 3 to"
+    assert asked(4) == ([(4, 9)], [f"1 {words} 4, are left out; an earlier --since counts them"])
+    assert asked(6, 8) == ([(6, 8)], [f"3 {words} 6, are left out; an earlier --since counts them"])
+    assert asked(0) == ([(0, 1), (3, 9)], [])
+    assert asked(0, 2) == ([(0, 1)], [])
+    assert asked(3) == ([(3, 9)], [])
 
 
 def test_a_plan_stays_until_it_is_counted(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ Every form is recognised for each record: the v2 envelope, the flat object, Clou
 structured and binary. The same records are malformed, for the same reasons.
 """
 
+import datetime
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -21,6 +23,9 @@ RAW = (
 
 MAX_SIZE = 8 * 1024 * 1024
 """Bytes of the largest value that is read: one needs many times its size of memory here."""
+
+OLDEST, NEWEST = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 2100))
+"""What lies beyond these is no time when something was logged."""
 
 POSITION = ("topic", "partition", "offset")
 
@@ -45,7 +50,7 @@ def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
     """
     read = settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
     fields = settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
-    fields = fields.withColumn("moment", moment())
+    fields = fields.withColumn("moment", moment()).withColumn("logged", recorded())
     return fields.select("*", *dated(clock)).drop("moment")
 
 
@@ -285,6 +290,16 @@ def moment() -> Column:
 
 
 _DAY = "0000-00-00"
+
+
+def recorded() -> Column:
+    """Return when a record was logged; where that is absurd, when its event was, else the ``OLDEST``.
+
+    In a topic of Kafka's it is as a rule the producer who says so: any number, or -1 for none.
+    """
+    logged, found = F.col("logged"), F.col("moment")
+    sound = (F.when(each.between(F.lit(OLDEST), F.lit(NEWEST)), each) for each in (logged, found))
+    return F.coalesce(*sound, F.lit(OLDEST))
 
 
 def dated(clock: Clock) -> list[Column]:

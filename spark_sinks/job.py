@@ -175,11 +175,11 @@ class Job:
     def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
         """Write what a batch leaves behind, and return what is noted of it."""
         batch, placed = planned.batch, dedupe.located(placed, planned.spans)
-        oldest, newest = pc.min_max(found["logged"]).as_py().values()
-        if bounds.horizon and oldest is not None:
-            known = dedupe.ids(found)
+        known = dedupe.ids(found)
+        oldest, newest = ((each or 0) / 1e6 for each in pc.min_max(known["logged"]).as_py().values())
+        if bounds.horizon and len(known):
             partials.write(known, self._ledger, "seen", batch)
-            seen = self._seen(oldest.timestamp() - bounds.horizon, newest.timestamp() + bounds.horizon)
+            seen = self._seen(oldest - bounds.horizon, newest + bounds.horizon)
             placed = dedupe.mark(placed, dedupe.duplicates(known, seen, bounds.horizon))
         summary = aggregate.summarise(placed, self._metrics).toArrow()
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
@@ -190,8 +190,7 @@ class Job:
             partials.write(durations.rows_of(placed, self._metrics), self._ledger, "pairs", batch)
         if noted["malformed"]:
             self._set_aside(placed, planned)
-        ends = (each.timestamp() if each else 0.0 for each in (oldest, newest))
-        return noted | dict(zip(("oldest_logged", "newest_logged"), ends, strict=True))
+        return noted | {"oldest_logged": oldest, "newest_logged": newest}
 
     def _seen(self, since: float, until: float) -> Iterator[pa.Table]:
         for piece in partials.pieces(self._ledger, "seen"):

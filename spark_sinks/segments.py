@@ -49,7 +49,7 @@ def _singles(ledger: Ledger, kind: str, after: int, last: int) -> Iterator[Segme
         path = ledger.data(kind, batch)
         rows = parquet.read_metadata(path).num_rows if path.exists() else 0
         low = high = None
-        if kind == "seen":
+        if kind == "seen" and rows:
             sums = ledger.sums(batch)
             low, high = sums["oldest_logged"], sums["newest_logged"]
         elif rows:

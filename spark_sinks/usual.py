@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from notifier_kafka.codec import MESSAGE_MEMBER, VERSION, VERSION_MEMBER
 from spark_sinks import jsontext
 from spark_sinks.bounds import CLOCK, Clock
-from spark_sinks.decode import MAX_SIZE, POSITION, PRIORITY_NAMES, dated, moment
+from spark_sinks.decode import MAX_SIZE, POSITION, PRIORITY_NAMES, dated, moment, recorded
 
 CONTENT_TYPE = "application/json"
 # The members that are texts, in their order in the value, with the headers that repeat them.
@@ -98,7 +98,7 @@ def _marked(raw: DataFrame) -> DataFrame:
     tail = F.substring("value", -_of_outline(_AFTER), 1 << 10)
     stamp = F.substring("value", -_of_outline([STAMP + len(each[_END]) for each in _PIECES]), STAMP)
     found = found.withColumns({"tail": tail.cast("string"), "timestamp": stamp.cast("string")})
-    found = found.withColumn("moment", moment())
+    found = found.withColumn("moment", moment()).withColumn("logged", recorded())
     return found.withColumn("usual", F.coalesce(_is_whole(), jsontext.never()))
 
 

@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from notifier_kafka import codec
 from notifier_kafka.driver import Record
+from notifier_kafka.notification import Notification
 from spark_sinks import dedupe
 from spark_sinks.metrics import Latency, Metric
 
@@ -69,6 +72,55 @@ def test_what_was_counted_stays() -> None:
     assert gone([(1, 0, 0), (1, 9, 1)], [[(1, 18, 0)]]) == {0, 1}
     assert gone([(1, 0, 0), (1, 9, 1)], [[(1, 20, 0)]]) == {1}
     assert gone([(1, 0, 0), (2, 0, 1)], [[(3, 0, 0)]]) == set()
+
+
+def stamped(made: rig.Rig, stamps: Sequence[int]) -> None:
+    """Have the records been logged, one after the other, at such microseconds."""
+    with sqlite3.connect(made.directory / "log.db") as log:
+        blocks = [row[0] for row in log.execute("SELECT id FROM blocks ORDER BY id")]
+        for block, stamp in zip(blocks, stamps, strict=True):
+            log.execute("UPDATE blocks SET stamp = ? WHERE id = ?", (stamp, block))
+    log.close()
+
+
+def test_absurd_stamps(spark: SparkSession, tmp_path: Path) -> None:
+    """A producer may stamp its records with any number: its event's time counts then, or that of 2000."""
+    made = rig.Rig(tmp_path, METRICS)
+    when = "2026-11-18 12:30:00.000000"
+    sent: list[Record] = []
+    for number, form in enumerate(traffic.FORMS):
+        one = Notification(f"m{number}", "p", "a.b", "INFO", {}, when, {})
+        sent += [Record("t.info", value, b"k", headers) for value, headers in [codec.encode(one, form)] * 2]
+    timeless = b'{"priority": "INFO", "event_type": "a.b"}'
+    for record in (*sent, Record("t.info", timeless, b"k"), Record("t.info", b"{", b"k")):
+        made.publish([record])
+    second = 1_763_469_000 + 365 * 86_400
+    # In 1970; before it, as Kafka has it for none; in the year 59000, from microseconds; a good one.
+    stamps = [
+        0,
+        second,
+        -1000,
+        second,
+        second * 10**9,
+        second,
+        second * 10**9,
+        second,
+        253_402_300_800 * 10**6,
+        0,
+    ]
+    stamped(made, [each if each != second else second * 10**6 for each in stamps])
+    sums = made.run(spark, rig.bounds(), [f"parquet:{tmp_path}/out"])
+    assert (sums.decoded, sums.duplicate, sums.malformed, sums.misdated) == (5, 4, 1, 1)
+    found = {key[:2]: value for key, value in made.parquet("out").items()}
+    # Of each two copies one counts, with a time of its own or of the log: both are the same.
+    assert found == {
+        ("count", second // 3600 * 3600): 4,
+        ("late", second // 3600 * 3600): 0,
+        ("count", 946_684_800): 1,
+        ("late", 946_684_800): 0,
+    }
+    noted = made.ledger.sums(1)
+    assert (noted["oldest_logged"], noted["newest_logged"]) == (second, second), "ids are looked for near"
 
 
 MINUTES = [0, 1, 300, 300.5, 299, 600]

@@ -5,7 +5,7 @@ import fnmatch
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from notifier_kafka import codec
@@ -174,7 +174,7 @@ def _figures(metric: Metric, key: Key, listed: list[tuple[Any, Seen]]) -> Iterab
     if metric.kind == "percentiles":
         ordered = sorted(values)
         for p in metric.percentiles:
-            rank = math.ceil(p / 100 * len(ordered))
+            rank = int((Decimal(repr(p)) * len(ordered) / 100).to_integral_value(ROUND_CEILING))
             yield (("percentile", f"{p:g}"),), float(ordered[rank - 1])
     elif metric.kind == "histogram":
         for bound in (*metric.bounds, math.inf):

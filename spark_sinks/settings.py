@@ -46,6 +46,7 @@ def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
         raise ConfigurationError(f"[spark_sinks] window: {error}") from None
     found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
     outputs = tuple(group.output or [CONSOLE])
+    _refuse_shared(outputs)
     return Settings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
 
 
@@ -65,6 +66,17 @@ def _properties(lines: Sequence[str]) -> dict[str, str]:
 def digests(wanted: Sequence[Metric]) -> dict[str, str]:
     """Return what tells whether a metric of a name is still the same."""
     return {metric.name: hashlib.sha256(repr(metric).encode()).hexdigest()[:16] for metric in wanted}
+
+
+def _refuse_shared(outputs: Sequence[str]) -> None:
+    """Refuse two outputs in one directory: what one has would be taken for what the other has."""
+    seen: dict[Path, str] = {}
+    for output in outputs:
+        kind, _, place = output.partition(":")
+        if kind in _DIRECTORIES and place:
+            other = seen.setdefault(Path(place).absolute(), output)
+            if other != output:
+                raise ConfigurationError(f"outputs {other} and {output} are one directory; name another one")
 
 
 def _checkpoint(named: str | None, outputs: Sequence[str]) -> Path:

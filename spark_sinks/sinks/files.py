@@ -43,6 +43,11 @@ class FileSink:
         for mark in done.values():
             if mark["job"] != job:
                 raise ConfigurationError(f"output {self.directory} is of another job; name another directory")
+            # Marks of another format say nothing of what is there in this one.
+            if (other := mark.get("format", self.format)) != self.format:
+                raise ConfigurationError(
+                    f"output {self.directory} holds {other}, not {self.format}; name another directory"
+                )
         return max(done, default=0)
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
@@ -52,7 +57,8 @@ class FileSink:
         written = target.with_name(f".{target.name}.part")
         self.spell(found, written)
         place(written, target)
-        _save(self.directory / MARKS / f"{batch:08}", {"job": job, "rows": len(found)})
+        noted = {"job": job, "format": self.format, "rows": len(found)}
+        _save(self.directory / MARKS / f"{batch:08}", noted)
 
     def spell(self, found: pa.Table, file: Path) -> None:
         """Write rows into a file of the format."""

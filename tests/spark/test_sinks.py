@@ -151,6 +151,17 @@ def test_places_of_others(tmp_path: Path) -> None:
         sink.load(f"jdbc:sqlite:{tmp_path}/other.db", rig.conf()).last("me")
 
 
+def test_a_directory_has_one_format(tmp_path: Path) -> None:
+    """What is marked done there is done in that one alone."""
+    sink.load(f"csv:{tmp_path}", rig.conf()).write("me", 1, made(("m", 0, GROUP, 1.0)))
+    with pytest.raises(ConfigurationError, match=r"holds csv, not parquet; name another directory"):
+        sink.load(f"parquet:{tmp_path}", rig.conf()).last("me")
+    outputs = [f"csv:{tmp_path}/a", f"json:{tmp_path}/b", f"parquet:{tmp_path}/a/"]
+    with pytest.raises(ConfigurationError, match=r"outputs csv:.*/a and parquet:.*/a/ are one directory"):
+        settings.read(rig.conf(), output=outputs)
+    assert settings.read(rig.conf(), output=outputs[:2]).outputs == tuple(outputs[:2])
+
+
 @pytest.mark.parametrize(
     "output", ["parquet", "parquet:", "openmetrics:", "jdbc:", "jdbc:sqlite:", "jdbc:oracle:x"]
 )

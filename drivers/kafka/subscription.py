@@ -59,6 +59,7 @@ class KafkaSubscription:
         self._outage = Outage()
         self._early: list[Delivery] = []
         self._given_up: set[Partition] = set()
+        self._again: set[Partition] = set()
         self._polled = time.monotonic()
         self._held = False
         self._misplaced = False
@@ -154,8 +155,36 @@ class KafkaSubscription:
                 self._consumer = None
                 consumer.close()
             raise
+        self._again |= consumer.made_again()
+        again = self._again & consumer.owned
+        if again:
+            # The others go on, whatever comes of these.
+            deliveries = self._early = [each for each in deliveries if each.partition not in again]
         self._losses.look(deliveries)
+        if again:
+            self._begin_anew(consumer, again)
+            self._early = []
         return deliveries
+
+    def _begin_anew(self, consumer: client.Consumer, partitions: set[Partition]) -> None:
+        """Read from the first record what is of another topic of that name: no position counts there.
+
+        Not the group's either: a commit may have come between the two topics and be in the new one.
+        """
+        beginning = dict.fromkeys(partitions, 0)
+        self._losses.forget(partitions)
+        try:
+            if not self._private:
+                consumer.commit(beginning)
+            for partition in partitions:
+                consumer.seek(partition, 0)
+        except (CommitRefused, TopicNotFound) as error:
+            LOG.debug("Group %s tries again to begin anew: %s", self._group, error)
+            return
+        self._recorded |= beginning
+        self._again -= partitions
+        named = ", ".join(sorted({partition.topic for partition in partitions}))
+        LOG.warning("Group %s begins anew: deleted and made again was topic %s", self._group, named)
 
     def _leave_forgotten(self) -> None:
         """Let the next poll join anew when this member is lost for good."""
@@ -238,8 +267,9 @@ class KafkaSubscription:
             begin = {p: self._now[p] for p in new if self._now and p in self._now}
         if begin and not self._private:
             consumer.commit(begin)
+        if not self._private:
             # The group has them now. Of a topic that is made again they say nothing.
-            self._now = {p: offset for p, offset in (self._now or {}).items() if p not in begin}
+            self._now = {p: offset for p, offset in (self._now or {}).items() if p not in partitions}
         return begin
 
     def _position(self, consumer: client.Consumer, partition: Partition) -> int:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from kafka_rig import Connect, gather, publish, until
 
-from notifier_kafka.driver import Partition, Record
+from notifier_kafka.driver import Partition, Record, Start
 from notifier_kafka.errors import CommitRefused, ConfigurationError
 from notifier_kafka_drivers.kafka.subscription import KafkaSubscription
 
@@ -222,27 +222,79 @@ def test_gaps_of_another_kind_are_no_losses(
     assert lost(caplog) == []
 
 
-# librdkafka does not tell, and goes on at its old position in a topic that is longer by then.
-@pytest.mark.parametrize(("count", "which"), [(5, None), (40, "kafka-python")], ids=["fewer", "more"])
+@pytest.mark.parametrize(
+    ("count", "start", "gone", "late"),
+    # Fewer than were read, as many, and more; a slow endpoint's commit comes late, to the new topic.
+    [
+        (5, "earliest", True, False),
+        (40, "latest", True, False),
+        (20, "earliest", False, False),
+        (5, "latest", False, True),
+        (40, "earliest", False, True),
+    ],
+)
 def test_a_topic_deleted_and_made_again_is_read_from_its_beginning(
-    connect: Connect, topic: str, count: int, which: str | None
+    connect: Connect, topic: str, count: int, start: Start, gone: bool, late: bool
 ) -> None:
-    driver = connect(**({"client": which} if which else {}))
+    driver, part = connect(), Partition(topic, 0)
     driver.admin().create_topic(topic, 1)
     publish(driver, *numbered(topic, 20))
-    member = driver.subscribe([topic], topic, "earliest")
-    found = gather(member, 20)
-    member.commit({Partition(topic, 0): found[-1].offset + 1})
+    driver.admin().reset_group(topic, {part: 0})
+    member = cast(KafkaSubscription, driver.subscribe([topic], topic, start))
+    gather(member, 20)
+    if not late:
+        member.commit({part: 20})
+    known_by_id(member)
     driver.admin().delete_topic(topic)
-    until(lambda: topic not in driver.admin().list_topics(), "the topic to go")
-    for _ in range(5):
-        assert list(member.poll(10, 0.2)) == []
+    if gone:
+        until(lambda: topic not in driver.admin().list_topics(), "the topic to go")
+        for _ in range(5):
+            assert list(member.poll(10, 0.2)) == []
     driver.admin().create_topic(topic, 1)
     publish(driver, *numbered(topic, count, first=20))
-    found = gather(member, count)
-    assert numbers(found) == list(range(20, 20 + count))
-    member.commit({Partition(topic, 0): found[4].offset + 1})
-    assert driver.admin().describe_group(topic).positions == {Partition(topic, 0): 5}
+    if late:
+        member.commit({part: 20})
+        assert driver.admin().describe_group(topic).positions == {part: 20}
+    seen: set[int] = set()
+
+    def all_handled() -> bool:
+        for delivery in member.poll(100, 0.2):
+            seen.add(int(delivery.record.value or b""))
+            member.commit({part: delivery.offset + 1})
+        return driver.admin().describe_group(topic).positions == {part: count} and len(seen) >= count
+
+    until(all_handled, "the new topic to be read and its position to be kept")
+    assert seen == set(range(20, 20 + count))
+
+
+def test_an_anonymous_tail_reads_a_topic_made_again_from_its_beginning(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 20))
+    member = cast(KafkaSubscription, driver.subscribe([topic], None, "latest"))
+    until(lambda: not member.poll(10, 0.2) and member._consumer and member._consumer.owned, "its share")
+    known_by_id(member)
+    driver.admin().delete_topic(topic)
+    driver.admin().create_topic(topic, 1)
+    publish(driver, *numbered(topic, 40, first=20))
+    seen: set[int] = set()
+
+    def all_seen() -> bool:
+        seen.update(numbers(list(member.poll(100, 0.2))))
+        return seen == set(range(20, 60))
+
+    until(all_seen, "all of the new topic")
+
+
+def known_by_id(member: KafkaSubscription) -> None:
+    """Wait until its client knows by its id the topic that it reads, and will tell another one from it."""
+
+    def known() -> bool:
+        assert list(member.poll(10, 0.1)) == []
+        consumer: Any = member._consumer
+        return bool(getattr(consumer, "_topics", consumer)._ids)
+
+    until(known, "the topic's id")
 
 
 def test_what_was_given_up_comes_again_when_its_partition_comes_back(connect: Connect, topic: str) -> None:

@@ -66,6 +66,12 @@ class Consumer(Protocol):
 
     def seek(self, partition: Partition, offset: int) -> None: ...
 
+    def made_again(self) -> set[Partition]:
+        """Name what is owned, and since last asked of another topic of that name. Does not block.
+
+        It may take seconds until that is known, and is told once.
+        """
+
     def reaches(self) -> bool:
         """Tell whether there is a connection to a broker, as far as known. Does not block."""
 

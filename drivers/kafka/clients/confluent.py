@@ -1,6 +1,7 @@
 """confluent-kafka (librdkafka) behind the seam; each role of it is in a module beside this one."""
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import confluent_kafka
@@ -16,6 +17,7 @@ from .confluent_consumer import Consumer
 from .confluent_link import Log
 from .confluent_publisher import Publisher
 from .confluent_reader import Reader
+from .confluent_topics import Identities
 from .confluent_transactor import Transactor
 
 # A broker that hangs keeps its connections, and librdkafka would wait a minute for each of its
@@ -47,6 +49,7 @@ class Confluent:
 
     def __init__(self, given: client.Properties) -> None:
         self._common = PATIENT | _spelled(given)
+        self._identities: Callable[[], Identities | None] = lambda: None
         extra = {name: value for name, value in given.items() if name not in properties.NAMES}
         if extra:
             _refuse_unknown(extra)
@@ -68,7 +71,10 @@ class Confluent:
     def consumer(
         self, given: client.Properties, topics: Sequence[str], place: client.Place | None
     ) -> Consumer:
-        return Consumer(self._common | _spelled(given), topics, place)
+        # One for all consumers, and no longer than there are any.
+        identities = self._identities() or Identities(self.admin)
+        self._identities = weakref.ref(identities)
+        return Consumer(self._common | _spelled(given), topics, place, identities)
 
     def reader(self, given: client.Properties, partition: Partition, offset: int) -> Reader:
         return Reader(self._common | _spelled(given), partition, offset)

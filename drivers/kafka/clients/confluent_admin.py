@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import confluent_kafka
@@ -54,6 +55,17 @@ class Admin:
             )
             for part in found.partitions
         ]
+
+    def identities(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the ids of those topics that are there."""
+        asked = TopicCollection(list(topics))
+
+        def ask() -> dict[str, str]:
+            futures = self._client.describe_topics(asked, request_timeout=TIMEOUT)
+            return {name: str(future.result().topic_id) for name, future in futures.items() if _found(future)}
+
+        found: dict[str, str] = self._call("topics", ask)
+        return found
 
     def settings(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
@@ -150,6 +162,12 @@ class Admin:
             raise raised from None
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"{what}: {error}") from None
+
+
+def _found(future: "Future[Any]") -> bool:
+    error = future.exception()
+    missing = KafkaError.UNKNOWN_TOPIC_OR_PART
+    return not isinstance(error, KafkaException) or error.args[0].code() != missing
 
 
 def _assigned(listed: Iterable[TopicPartition]) -> frozenset[Partition]:

@@ -18,6 +18,7 @@ from ..publisher import abandon
 from . import client
 from .confluent_link import SUSPICIOUS, Call, Link, at_positions, attempt, forgotten, listed, made
 from .confluent_reader import consume
+from .confluent_topics import Identities, Topics
 
 LOG = logging.getLogger(__name__)
 
@@ -32,13 +33,20 @@ QUIET = 12.0  # seconds; librdkafka tries to connect every ten, and tells when t
 class Consumer:
     """A member of a group."""
 
-    def __init__(self, config: dict[str, Any], topics: Sequence[str], place: client.Place | None) -> None:
+    def __init__(
+        self,
+        config: dict[str, Any],
+        topics: Sequence[str],
+        place: client.Place | None,
+        identities: Identities,
+    ) -> None:
         self.owned: set[Partition] = set()
         self._place = place
         self._incremental = config.get("group.protocol") == "consumer"
         self._static = bool(config.get("group.instance.id"))
         self._link = Link(config)
         self._config = config
+        self._topics = Topics(identities)
         self._came = time.monotonic()
         self._forgotten = self._leaving = self._gaining = False
         # A client must not be closed while it is asked.
@@ -94,6 +102,9 @@ class Consumer:
 
     def seek(self, partition: Partition, offset: int) -> None:
         attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition, offset)))
+
+    def made_again(self) -> set[Partition]:
+        return self._topics.made_again(self.owned)
 
     def reaches(self) -> bool:
         # Asking the brokers would tell at once, and cost the membership time.

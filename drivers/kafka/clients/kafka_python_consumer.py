@@ -25,7 +25,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self.owned: set[Partition] = set()
         self._place = place
         self._gained: set[TopicPartition] = set()
-        self._ids: dict[str, Any] = {}
+        self._ids: dict[Partition, Any] = {}
         self._held = False
         self._consumer = connect(KafkaConsumer, given)
         self._joins = Joins(self._consumer._coordinator)  # noqa: SLF001
@@ -40,9 +40,6 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
             # What came before the join is of partitions that stayed; it comes again where we go back.
             deliveries = [each for each in deliveries if each.partition not in begin]
             deliveries += self._poll(limit, max(0.0, deadline - time.monotonic()))
-        if again := self._made_again():
-            deliveries = [each for each in deliveries if each.partition.topic not in again]
-            self._begin_anew([each for each in self.owned if each.topic in again])
         if not deliveries:
             self._line.look()
             self._look_for_refusals()
@@ -57,6 +54,18 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def seek(self, partition: Partition, offset: int) -> None:
         attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition), offset))
+
+    def made_again(self) -> set[Partition]:
+        """Compare with the topics that partitions had when they were last ours."""
+        again = set()
+        for partition in self.owned:
+            now = self._consumer._client.cluster.topic_id(partition.topic)  # noqa: SLF001
+            # None, or all zero, while there is no such topic.
+            if now and now.int:
+                if self._ids.get(partition, now) != now:
+                    again.add(partition)
+                self._ids[partition] = now
+        return again
 
     def reaches(self) -> bool:
         return connected(self._consumer)
@@ -97,29 +106,8 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         found = polled(self._consumer, limit, timeout_ms)
         return [delivery(record) for records in found.values() for record in records]
 
-    def _made_again(self) -> set[str]:
-        """Name the topics that are others than those whose positions we have."""
-        found = set()
-        for topic in {partition.topic for partition in self.owned}:
-            now = self._consumer._client.cluster.topic_id(topic)  # noqa: SLF001
-            # None, or all zero, while there is no such topic.
-            if now and now.int and self._ids.setdefault(topic, now) != now:
-                found.add(topic)
-        return found
-
-    def _begin_anew(self, partitions: Sequence[Partition]) -> None:
-        """Read from the first record: the library goes on at the old position once there are so many."""
-        if self._place:
-            self._place(partitions)
-        for partition in partitions:
-            self.seek(partition, 0)
-        # Only now: had one of these failed, the next poll would see to it.
-        for partition in partitions:
-            self._ids.pop(partition.topic, None)
-
     def _begin(self) -> dict[Partition, int]:
         gained = self._gained
-        self._ids.clear()
         begin = self._place([Partition(*p) for p in gained]) if self._place else {}
         for partition, offset in begin.items():
             self.seek(partition, offset)

@@ -61,9 +61,14 @@ class KafkaAdmin:
             with contextlib.suppress(errors.TopicExists):  # another one made it meanwhile
                 self.create_topic(name)
         try:
-            return self._count(name)
+            count = self._count(name)
+            # A leader that has not heard of it refuses what comes first, and takes what comes second.
+            # One that is away holds up the others for so long only.
+            with contextlib.suppress(TransportUnavailable):
+                reading.ends(self._connected(), [Partition(name, number) for number in range(count)])
         except TopicNotFound as error:
             raise TransportUnavailable(f"topic {name} was made and is not seen: {error}") from error
+        return count
 
     def _look_for(self, name: str, count: int, why: TransportUnavailable) -> None:
         """Find what was made although the answer did not come; else raise why there was none."""

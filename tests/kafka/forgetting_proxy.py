@@ -9,9 +9,11 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 
+PRODUCE = 0
 METADATA = 3
 HEAD = 9  # bytes before the brokers: correlation id, no tags, throttle time
 NONE = b"\x01"  # an array of length 0
+PATIENCE = 1.0
 
 
 class ForgettingProxy:
@@ -71,6 +73,41 @@ class ForgettingProxy:
                 if self.forgets:
                     self.spoilt += 1
                     told = _without_brokers(frame)
+            _send(client, told)
+        _shut(client, server)
+
+
+class RefusingProxy(ForgettingProxy):
+    """Has the broker refuse the first request to produce to ``topic``, and take the next.
+
+    So it is with a topic just made, of which the broker hears between the two.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic, self._another = topic.encode(), b"x" * len(topic)
+        self.refused: bytes | None = None
+        self._next = threading.Event()
+        super().__init__()
+
+    def _ask(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:  # noqa: ARG002
+        for frame in _frames(client):
+            told = frame
+            if int.from_bytes(frame[:2], "big") == PRODUCE and self._topic in frame:
+                if self.refused is None:
+                    self.refused = frame[4:8]
+                    told = frame.replace(self._topic, self._another, 1)
+                else:
+                    self._next.set()
+            _send(server, told)
+        _shut(client, server)
+
+    def _answer(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:  # noqa: ARG002
+        for frame in _frames(server):
+            told = frame
+            if frame[:4] == self.refused and self._another in frame:
+                # The next is on the way when this is heard, unless a client waits for its answer.
+                self._next.wait(PATIENCE)
+                told = frame.replace(self._another, self._topic, 1)
             _send(client, told)
         _shut(client, server)
 

@@ -1,4 +1,4 @@
-"""A cluster that names none of its brokers for a moment costs nobody his connection for ever."""
+"""What brokers do for a moment when they come back, or hear of a topic, costs nobody a connection or a record."""
 
 import contextlib
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from forgetting_proxy import ForgettingProxy
+from forgetting_proxy import ForgettingProxy, RefusingProxy
 from kafka_rig import PATIENCE, Connect, gather, publish, until
 
 from notifier_kafka.driver import Limits, OnSettled, Publisher, Receipt, Record
@@ -160,3 +160,28 @@ def test_an_administrator_goes_on(proxy: ForgettingProxy, driver: KafkaDriver, t
         return False
 
     until(lists, "the topics")
+
+
+def test_a_record_that_is_refused_before_the_next_is_taken_is_not_lost(
+    make_kafka_cluster: ClusterMaker, connect_to: Connect, topic: str
+) -> None:
+    """librdkafka takes the first for written then; to a broker before KAFKA-15591 it is not."""
+    with contextlib.closing(RefusingProxy(topic)) as proxy:
+        told = {"advertised.listeners": f"CLIENT://127.0.0.1:{proxy.port}"}
+        proxy.target = make_kafka_cluster(properties=told).layout.ports[0].client
+        driver = connect_to(f"kafka://127.0.0.1:{proxy.port}", linger=0.0)
+        driver.admin().create_topic(topic, 1)
+        failures: list[MessagingException] = []
+        settled: list[Receipt | MessagingException] = []
+        publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
+        publisher.offer(Record(topic, b"0"), settled.append)
+        until(lambda: proxy.refused, "the first request")
+        publisher.offer(Record(topic, b"1"))
+        assert publisher.flush(PATIENCE) == 0
+        assert failures == []
+        (receipt,) = settled
+        (span,) = driver.spans([topic])
+        found = {each.record.value: each.offset for each in driver.read(span)}
+        assert sorted(found) == [b"0", b"1"]
+        assert receipt == Receipt(span.partition, found[b"0"])
+        driver.close()

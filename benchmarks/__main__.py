@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from benchmarks import (
     sizes,
     spark_rows,
 )
+from benchmarks.bare_kafka import CLIENTS
 from benchmarks.rows import Row
 from benchmarks.scene import Scene
 
@@ -64,7 +66,12 @@ def main(given: Sequence[str] | None = None) -> None:
         # Here, because it alone needs PySpark.
         from benchmarks import spark
 
-        spark.main(quick=arguments.quick, as_json=arguments.json, count=arguments.count)
+        spark.main(
+            quick=arguments.quick,
+            as_json=arguments.json,
+            count=arguments.count,
+            rounds=arguments.rounds,
+        )
         return
     _report(arguments, *_measure(arguments))
 
@@ -100,7 +107,17 @@ def _origin(size: sizes.Size) -> dict[str, Any]:
         "load": os.getloadavg()[0],
         "python": platform.python_version(),
         "size": size._asdict(),
+        "clients": {each.name: each.version for each in metadata.distributions() if each.name in CLIENTS},
     }
+
+
+def _versions(origin: dict[str, Any]) -> str:
+    """Name what is compared: the clients of this environment, and each peer with those of its own."""
+    environments = {"here": origin["clients"], **origin.get("peers", {})}
+    return "; ".join(
+        f"{name}: {', '.join(' '.join(each) for each in found.items())}"
+        for name, found in environments.items()
+    )
 
 
 def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[Row]) -> None:
@@ -116,7 +133,7 @@ def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[R
         return
     head = f"{origin['date']}, {origin['machine']}, load {origin['load']:.1f}, Python {origin['python']}"
     each = f"{origin['size']['each']:,} notifications a round, {origin['size']['rounds']} rounds"
-    print(f"{head}\n{each}, {origin['seconds']} s", rows.table(found), "", rows.summary(found), sep="\n")
+    print(f"{head}\n{each}, {origin['seconds']} s", _versions(origin), rows.table(found), "", rows.summary(found), sep="\n")
 
 
 if __name__ == "__main__":

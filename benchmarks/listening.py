@@ -1,4 +1,7 @@
-"""Listening to a backlog over Kafka, until all is committed; joining the group is not measured."""
+"""Listening to a backlog over Kafka, until all is handled, with a commit after each batch but the last.
+
+Neither joining the group nor the last commit is measured, of anybody.
+"""
 
 import threading
 import uuid

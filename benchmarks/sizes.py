@@ -15,8 +15,9 @@ class Size(NamedTuple):
     outbox_bytes: int
     most: int  # processes, partitions, topics
     growth_rounds: int
+    spark: int  # records to aggregate
 
 
-FULL = Size(5, 200_000, 10_000, 10.0, 5_000_000, 600.0, 64 << 20, 1_000, 5)
-QUICK = Size(2, 20_000, 3_000, 2.0, 100_000, 10.0, 8 << 20, 100, 1)
-TINY = Size(1, 300, 50, 0.1, 300, 0.3, 1 << 20, 2, 1)
+FULL = Size(5, 200_000, 10_000, 10.0, 5_000_000, 600.0, 64 << 20, 1_000, 5, 2_000_000)
+QUICK = Size(2, 20_000, 3_000, 2.0, 100_000, 10.0, 8 << 20, 100, 1, 200_000)
+TINY = Size(1, 300, 50, 0.1, 300, 0.3, 1 << 20, 2, 1, 1_000)

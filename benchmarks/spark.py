@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg
 from pyspark.sql import functions as F  # noqa: N812
 
+from benchmarks import sizes
 from benchmarks.bare_kafka import Void
 from benchmarks.spark_loop import loop
 from benchmarks.spark_traffic import PARTITIONS, append, publish
@@ -32,7 +33,7 @@ from spark_sinks.metrics import Metric, Window
 from spark_sinks.paths import Path as Where
 from spark_sinks.sinks import sink
 
-FULL, QUICK, SMALL = 2_000_000, 200_000, 1_000
+FULL, QUICK, SMALL = sizes.FULL.spark, sizes.QUICK.spark, 1_000
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -47,15 +48,16 @@ class Figure(NamedTuple):
     memory: int = 0
 
 
-def main(*, quick: bool, as_json: bool, count: int | None = None) -> None:
-    """Measure, and print figures and ratios. 20 million need 20 GB of disk and half an hour."""
+def main(*, quick: bool, as_json: bool, count: int | None = None, rounds: int | None = None) -> None:
+    """Measure, and print figures and ratios. 20 million need 20 GB of disk and more than an hour."""
     count = count or (QUICK if quick else FULL)
+    rounds = rounds or (sizes.QUICK if quick else sizes.FULL).rounds
     with _broker() as cluster:
         publish(cluster.bootstrap, "bench.info", count)
         publish(cluster.bootstrap, "tenth.info", QUICK)
         for number in range(2):
             publish(cluster.bootstrap, f"small{number}.info", SMALL, number)
-        found = measure(cluster.url, cluster.bootstrap, count)
+        found = measure(cluster.url, cluster.bootstrap, count, rounds)
     if as_json:
         print(json.dumps([each._asdict() for each in found], indent=2))
     else:
@@ -79,8 +81,8 @@ def table(found: list[Figure]) -> str:
     return "\n".join(lines)
 
 
-def measure(url: str, bootstrap: str, count: int) -> list[Figure]:
-    """A first run in a new process; then, warm, floor, job and loop in turn; then small batches."""
+def measure(url: str, bootstrap: str, count: int, rounds: int) -> list[Figure]:
+    """A first run in a new process; then, warm, floor, jobs and loop in turn; then small batches."""
     found = [_first_run(url, count)]
     conf = cfg.ConfigOpts()
     conf([], project="benchmarks", default_config_files=[], default_config_dirs=[])
@@ -88,13 +90,16 @@ def measure(url: str, bootstrap: str, count: int) -> list[Figure]:
     spark = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     try:
         run = _Runs(spark, lent.driver, conf)
-        run.count(["bench"])
-        run.floor()
-        for number in range(2):
-            found.append(_timed(f"floor {number + 1}", count, run.floor))
-            found.append(_timed(f"default metrics, warm {number + 1}", count, lambda: run.count(["bench"])))
-            found.append(_timed(f"single-process loop {number + 1}", count, lambda: loop(bootstrap, count)))
-        found.append(_timed("payload, percentiles, distinct", count, lambda: run.count(["bench"], _RICH)))
+        contestants: list[tuple[str, Callable[[], object]]] = [
+            ("floor", run.floor),
+            ("default metrics, warm", lambda: run.count(["bench"])),
+            ("payload, percentiles, distinct", lambda: run.count(["bench"], _RICH)),
+            ("single-process loop", lambda: loop(bootstrap, count)),
+        ]
+        for _, work in contestants[:-1]:
+            work()
+        for number in range(1, rounds + 1):
+            found += [_timed(f"{name} {number}", count, work) for name, work in contestants]
         kept = run.count(["bench"])
         run.count(["bench", "small0"], kept=kept)
         found.append(

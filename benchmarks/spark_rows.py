@@ -10,7 +10,6 @@ from benchmarks.bare_kafka import Void
 from benchmarks.peers import ROOT
 from benchmarks.rows import Row, Target
 from benchmarks.scene import Scene
-from benchmarks.sizes import FULL
 
 GROUP = "aggregate over Kafka, Spark"
 FLOOR, LOOP = "floor", "single-process loop"
@@ -21,7 +20,7 @@ def spark(scene: Scene) -> list[Row]:
     """Measure the sinks; the targets are those of their issue."""
     measure.say("aggregating by Spark")
     command = [sys.executable, "-m", "benchmarks", "spark", "--json"]
-    command += [] if scene.size == FULL else ["--quick"]
+    command += ["--count", str(scene.size.spark), "--rounds", str(scene.size.rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT, text=True, check=False)
     if done.returncode:
         raise Void("the Spark benchmark failed; it needs the extras confluent, fast, jre and spark")
@@ -34,7 +33,6 @@ def make(figures: list[dict[str, Any]]) -> list[Row]:
         name: [_round(each) for each in figures if each["name"].startswith(name)]
         for name in (FLOOR, JOB, LOOP, RICH)
     }
-    rates[RICH] = [rates[RICH][0]] * len(rates[FLOOR])
     return [
         rows.beside(GROUP, rates, JOB, FLOOR, Target("≥", 0.5)),
         rows.beside(GROUP, rates, JOB, LOOP, Target("≥", 1.0)),

@@ -52,12 +52,14 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
 
     async def work(count: int) -> None:
         consumer, left = opened[0], count - 1
-        while left > 0:
+        while True:
             found = await consumer.getmany(timeout_ms=60_000, max_records=min(left, protocol.BATCH))
             for messages in found.values():
                 for message in messages:
                     protocol.opened(message.value)
                 left -= len(messages)
+            if left <= 0:
+                return
             await consumer.commit()
 
     async def finish(_count: int) -> None:

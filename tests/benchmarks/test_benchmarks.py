@@ -41,6 +41,7 @@ def test_every_row_has_a_figure(tmp_path: pathlib.Path, capsys: pytest.CaptureFi
     table = capsys.readouterr().out
     assert all(group in table and group in page.read_text("utf-8") for group in GROUPS)
     assert found["machine"] in table
+    assert f"here: confluent-kafka {found['clients']['confluent-kafka']}, kafka-python " in table
 
 
 def test_sqlite_needs_nothing_of_a_package_index_and_has_rates_to_reach(

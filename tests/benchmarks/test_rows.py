@@ -115,11 +115,12 @@ def test_a_spool_may_take_as_much_again() -> None:
 
 
 def test_spark_is_beside_its_floor() -> None:
-    names: tuple[str, ...] = ("first run", "floor 1", "default metrics, warm 1", "single-process loop 1")
-    names += ("floor 2", "default metrics, warm 2", "single-process loop 2", "payload, percentiles, distinct")
-    figures = [
-        {"name": name, "records": 100, "seconds": 1.0 + ("warm" in name), "cpu": 1.0} for name in names
-    ]
+    rich, seconds = "payload, percentiles, distinct", {"default metrics, warm": 2.0}
+    figures = [{"name": "first run", "records": 100, "seconds": 1.0, "cpu": 1.0}]
+    for number in (1, 2):
+        for name in ("floor", "default metrics, warm", "single-process loop", rich):
+            took = seconds.get(name, 1.0) + 2 * (number - 1) * (name == rich)
+            figures.append({"name": f"{name} {number}", "records": 100, "seconds": took, "cpu": 1.0})
     found: list[Row] = spark_rows.make(figures)
 
     assert [(row.name, row.met) for row in found[:3]] == [
@@ -127,3 +128,5 @@ def test_spark_is_beside_its_floor() -> None:
         ("default metrics, warm", False),
         ("payload, percentiles, distinct", True),
     ]
+    # Each round beside the floor of the same round.
+    assert found[2].ratio == pytest.approx((2 / 3, 1 / 3, 1.0))

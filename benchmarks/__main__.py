@@ -133,7 +133,15 @@ def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[R
         return
     head = f"{origin['date']}, {origin['machine']}, load {origin['load']:.1f}, Python {origin['python']}"
     each = f"{origin['size']['each']:,} notifications a round, {origin['size']['rounds']} rounds"
-    print(f"{head}\n{each}, {origin['seconds']} s", _versions(origin), rows.table(found), "", rows.summary(found), sep="\n")
+    lines = [
+        head,
+        f"{each}, {origin['seconds']} s",
+        _versions(origin),
+        rows.table(found),
+        "",
+        rows.summary(found),
+    ]
+    print(*lines, sep="\n")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Row:
 
 
 def promised(options: Mapping[str, Any], offered: int) -> float:
-    """Return the megabytes by which a publisher with such options may grow; no more wait than were offered."""
+    """Return the megabytes by which a publisher with such options may grow: what waits was offered."""
     records = min(offered, options.get("notifications.outbox_records", RECORDS))
     once = options.get("notifications.outbox_bytes", BYTES) + records * EACH
     return float(once * (2 if "notifications.spool_dir" in options else 1)) / 2**20

@@ -26,8 +26,8 @@ class Timings(NamedTuple):
     time in which a processor kept the control waiting, ``p99`` the 99th percentile of all, ``noise``
     what the machine adds at the 99th percentile to the control's work, ``first`` the longest first
     call, which of these only ``ours`` counts. ``recovery`` is the longest time from a mark until
-    each key that was offered after it was handled again in every pool. ``growth`` is what the memory of a process
-    grew by at most, ``calls`` how many were timed.
+    each key that was offered after it was handled again in every pool. ``growth`` is what the
+    memory of a process grew by at most, ``calls`` how many were timed.
     """
 
     stall: float = 0.0

@@ -36,8 +36,8 @@ def test_the_longest_call_and_the_longest_way_back(tmp_path: pathlib.Path) -> No
         [offered(0, "j", 1), offered(1, "j", 5), offered(2, "k", 6), offered(3, "k", 7), *took],
     )
     handled = [("a-0", 9.5), ("a-1", 5.5), ("a-2", 8.0), ("a-3", 9.0)]
-    for pool, late in (("two", 0.0), ("three", -0.5)):
-        done = [(each, int((at + late) * SECOND)) for each, at in handled]
+    for pool, shift in (("two", 0.0), ("three", -0.5)):
+        done = [(each, int((at + shift) * SECOND)) for each, at in handled]
         write(tmp_path, pool, [{"what": "handled", "pool": pool, "id": each, "at": at} for each, at in done])
     write(tmp_path, "harness", [{"what": "mark", "at": 5 * SECOND}])
     assert timings.measure(tmp_path) == timings.Timings(
@@ -82,7 +82,7 @@ def test_what_is_ours_and_takes_too_long_breaks_a_promise() -> None:
 
 def test_an_outbox_has_the_memory_that_is_promised() -> None:
     ours = publishes.connect("sqlite:///unused.db", {}).conf[options.NOTIFICATIONS]
-    assert (rows.BYTES, rows.RECORDS) == (ours.outbox_bytes, ours.outbox_records)
+    assert (ours.outbox_bytes, ours.outbox_records) == (rows.BYTES, rows.RECORDS)
     assert rows.promised({}, 0) == 64.0
     assert rows.promised({}, 10**6) == 64.0 + 100_000 * 2 / 1024
     small = {"notifications.outbox_records": 512, "notifications.outbox_bytes": 2**20}

@@ -1,11 +1,12 @@
 """A broker that is killed, hangs or restarts under publishers and listeners; a leader of three."""
 
 import contextlib
+import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator
 
-from faults import publishes
+from faults import publishes, rows, timings
 from faults.scene import BATCH, LOAD, SESSION, Bus, Scene, kafka
 from notifier_kafka import topics
 from notifier_kafka_drivers.kafka.cluster import Cluster
@@ -29,6 +30,19 @@ def play(scene: Scene, fault: contextlib.AbstractContextManager[None]) -> None:
     verdict = scene.finish({"crew": 2 * 2 * BATCH})
     assert verdict.faultless, verdict
     assert (verdict.acknowledged, verdict.failed) == (COUNT, 0)
+
+
+def played_beside_a_control(
+    scene: Scene, fault: contextlib.AbstractContextManager[None], directory: pathlib.Path
+) -> None:
+    """Play it; no call of the publisher that does not wait may have waited for a broker."""
+    scene.control()
+    play(scene, fault)
+    found = timings.measure(directory)
+    assert found.calls >= COUNT // 2 - 1
+    said = rows.late(found, rows.promised({}, COUNT))
+    # The 99th percentile is for a machine that has less to do: ``python -m faults``.
+    assert [each for each in said if not each.startswith("p99: ")] == []
 
 
 @contextlib.contextmanager
@@ -64,13 +78,17 @@ def test_away_for_longer_than_the_poll_interval(
     play(open_scene(kafka(breakable.url, client, poll_interval=POLL_INTERVAL)), away(breakable, 1))
 
 
-def test_hangs_for_longer_than_a_session(breakable: Cluster, client: str, open_scene: OpenScene) -> None:
-    play(open_scene(kafka(breakable.url, client)), hung(breakable, 1))
+def test_hangs_for_longer_than_a_session(
+    breakable: Cluster, client: str, open_scene: OpenScene, tmp_path: pathlib.Path
+) -> None:
+    played_beside_a_control(open_scene(kafka(breakable.url, client)), hung(breakable, 1), tmp_path)
 
 
-def test_the_leader_of_three_is_killed(three: Cluster, client: str, open_scene: OpenScene) -> None:
+def test_the_leader_of_three_is_killed(
+    three: Cluster, client: str, open_scene: OpenScene, tmp_path: pathlib.Path
+) -> None:
     scene = open_scene(kafka(three.url, client, topic_replication=3))
-    play(scene, _leader_killed(three, scene))
+    played_beside_a_control(scene, _leader_killed(three, scene), tmp_path)
 
 
 @contextlib.contextmanager

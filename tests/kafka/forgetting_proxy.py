@@ -89,7 +89,7 @@ class RefusingProxy(ForgettingProxy):
         self._next = threading.Event()
         super().__init__()
 
-    def _ask(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:  # noqa: ARG002
+    def _ask(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:
         for frame in _frames(client):
             told = frame
             if int.from_bytes(frame[:2], "big") == PRODUCE and self._topic in frame:
@@ -101,7 +101,7 @@ class RefusingProxy(ForgettingProxy):
             _send(server, told)
         _shut(client, server)
 
-    def _answer(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:  # noqa: ARG002
+    def _answer(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:
         for frame in _frames(server):
             told = frame
             if frame[:4] == self.refused and self._another in frame:

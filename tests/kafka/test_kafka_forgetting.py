@@ -1,4 +1,4 @@
-"""What brokers do for a moment when they come back, or hear of a topic, costs nobody a connection or a record."""
+"""What brokers do for a moment when they come back, or hear of a topic, costs nobody anything."""
 
 import contextlib
 import signal

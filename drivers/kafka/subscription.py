@@ -146,15 +146,12 @@ class KafkaSubscription:
             return self._fetched(consumer, limit, timeout)
 
     def _fetched(self, consumer: client.Consumer, limit: int, timeout: float) -> Sequence[Delivery]:
-        try:
-            deliveries = consumer.poll(limit, timeout)
-        except MessagingException:
-            if self._misplaced:
-                # It would begin anywhere: leave, and join anew with the next poll.
-                self._misplaced = False
-                self._consumer = None
-                consumer.close()
-            raise
+        if self._misplaced:
+            # It would begin anywhere: leave, and join anew with the next poll.
+            self._misplaced, self._consumer = False, None
+            consumer.close()
+            return []
+        deliveries = consumer.poll(limit, timeout)
         self._again |= consumer.made_again()
         again = self._again & consumer.owned
         if again:
@@ -274,7 +271,7 @@ class KafkaSubscription:
         known = {} if self._private else consumer.committed(partitions)
         new = [partition for partition in partitions if partition not in known]
         if isinstance(self._start, float | int):
-            begin = self._offsets(self._start, new)
+            begin = self._offsets(self._start, new) if new else {}  # for none named it finds all
         else:
             # A partition that was not there when we joined is read from its beginning.
             begin = {p: self._now[p] for p in new if self._now and p in self._now}

@@ -1,6 +1,8 @@
 """What the driver adds to the clients' groups: where they begin, membership, commits."""
 
+import contextlib
 import gc
+import threading
 import time
 import uuid
 from collections.abc import Sequence
@@ -9,8 +11,8 @@ from typing import Any, cast
 import pytest
 from kafka_rig import Connect, gather, publish, until
 
-from notifier_kafka.driver import Partition, Record, Start
-from notifier_kafka.errors import CommitRefused, ConfigurationError
+from notifier_kafka.driver import Partition, Record, Start, Subscription
+from notifier_kafka.errors import CommitRefused, ConfigurationError, TransportUnavailable
 from notifier_kafka_drivers.kafka.subscription import KafkaSubscription
 
 
@@ -34,6 +36,25 @@ def test_latest_is_fixed_for_the_group_when_its_first_member_joins(connect: Conn
     # Nothing was committed by the first: the next gets what came since, not what comes from now on.
     second = driver.subscribe([topic], topic, "latest")
     assert numbers(gather(second, 20)) == list(range(20, 40))
+
+
+def test_a_time_to_begin_at_counts_only_where_there_is_no_position(connect: Connect, topic: str) -> None:
+    driver = connect()
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    first = driver.subscribe([topic], topic, 0.0)
+    first.commit({delivery.partition: delivery.offset + 1 for delivery in gather(first, 20)})
+    before = driver.admin().describe_group(topic).positions
+    assert sum(before.values()) == 20
+    second = driver.subscribe([topic], topic, 0.0)
+
+    def shared() -> bool:
+        assert [*first.poll(10, 0.1), *second.poll(10, 0.1)] == []
+        return [len(owned) for owned in driver.admin().describe_group(topic).members.values()] == [1, 1]
+
+    until(shared, "each to have a partition")
+    assert [*first.poll(10, 0.1), *second.poll(10, 0.1)] == []
+    assert driver.admin().describe_group(topic).positions == before
 
 
 def test_an_anonymous_tail_has_what_comes_after_it(connect: Connect, topic: str) -> None:
@@ -71,6 +92,39 @@ def test_a_member_at_work_for_longer_than_the_poll_interval_stays(connect: Conne
     member.commit({Partition(topic, 0): found[-1].offset + 1})
     assert driver.admin().describe_group(topic).positions == {Partition(topic, 0): 30}
     assert [delivery.offset for delivery in gather(member, 70)] == list(range(30, 100))
+
+
+def test_a_start_that_fails_while_the_user_is_at_work_is_mended(connect: Connect, topic: str) -> None:
+    driver = connect(poll_interval=6.0, session_timeout=6.0)
+    driver.admin().create_topic(topic, 2)
+    publish(driver, *numbered(topic, 20))
+    member: Any = driver.subscribe([topic], topic, 0.0)
+    gather(member, 20)
+    committed, failed = member._consumer.committed, threading.Event()
+
+    def away(*asked: Any) -> Any:
+        if threading.current_thread() is not member._keeper or failed.is_set():
+            return committed(*asked)
+        failed.set()
+        raise TransportUnavailable("away for a moment")
+
+    member._consumer.committed = away
+    other = driver.subscribe([topic], topic, 0.0)
+
+    def handle(each: Subscription) -> bool:
+        for delivery in each.poll(100, 0.1):
+            with contextlib.suppress(CommitRefused):
+                each.commit({delivery.partition: delivery.offset + 1})
+        return False
+
+    until(lambda: handle(other) or failed.is_set(), "a start to fail")
+
+    def all_handled() -> bool:
+        handle(member)
+        handle(other)
+        return bool(sum(driver.admin().describe_group(topic).positions.values()) == 20)
+
+    until(all_handled, "both to commit what they have")
 
 
 def test_who_joins_does_not_wait_for_a_member_at_work(connect: Connect, topic: str) -> None:

@@ -87,12 +87,13 @@ class StartBroker(ShowOne):
 
 
 def _described(given: argparse.Namespace) -> Cluster:
-    there = Path(given.directory, "cluster.json").exists()
-    if there and not (given.nodes or given.port or given.tls or given.sasl or given.acls):
-        return Cluster.open(given.directory)
+    last = Cluster.open(given.directory) if Path(given.directory, "cluster.json").exists() else None
+    if last and not (given.nodes or given.port or given.tls or given.sasl or given.acls):
+        return last
     security = Security(tls=given.tls, sasl=given.sasl, acls=given.acls)
-    port = given.port if given.port is not None else 0 if there else DEFAULT_PORT
-    return Cluster(given.directory, given.nodes or SIZES[0], port=port, security=security)
+    port = given.port if given.port is not None else 0 if last else DEFAULT_PORT
+    nodes = given.nodes or (len(last.nodes) if last else SIZES[0])
+    return Cluster(given.directory, nodes, port=port, security=security)
 
 
 class StopBroker(Lister):

@@ -1,5 +1,6 @@
 """The local cluster, run for real: the brokers are Apache Kafka's, the client is kafka-python."""
 
+import argparse
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from kafka.admin import NewTopic
 
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 from notifier_kafka.testing.clusters import ClusterMaker
+from notifier_kafka_drivers.kafka import commands
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import ADMIN, CLIENT, Security
 from notifier_kafka_drivers.kafka.process import Process
@@ -184,6 +186,14 @@ def test_a_wrong_property_is_quoted(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, properties={"log.cleaner.dedupe.buffer.size": "1"}, leashed=True)
     with pytest.raises(TransportUnavailable, match="must be at least 1MB"):
         cluster.start()
+
+
+def test_a_port_alone_takes_as_many_nodes_as_the_last_time(tmp_path: Path) -> None:
+    made = Cluster(tmp_path, 3)
+    made.layout.save(tmp_path)
+    port = made.layout.ports[0].client
+    given = {"directory": str(tmp_path), "nodes": None, "tls": False, "sasl": None, "acls": False}
+    assert len(commands._described(argparse.Namespace(port=port, **given)).nodes) == 3
 
 
 def test_a_broker_that_does_not_start_is_quoted_and_ended(tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ class KafkaDriver(Driver):
             return self._client.publisher(given, report, limits, restore)
 
         self._refuse_closed()
-        gate = TopicGate(make, self._topics, on_failure, limits, self._settings.max_request_size)
+        bounds = self._settings.max_request_size, properties.patience(given)
+        gate = TopicGate(make, self._topics, on_failure, limits, bounds)
         self._lent.add(gate)
         return gate
 

@@ -5,6 +5,7 @@ librdkafka's.
 """
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 
@@ -84,6 +85,16 @@ def publishing(settings: SimpleNamespace, retry: int) -> Properties:
     if retries:
         made["retries"] = str(min(retries))
     return made | dict(settings.client_properties)
+
+
+def patience(given: Mapping[str, str]) -> float:
+    """Read from a publisher's properties for how many seconds a record may wait; 0 is for ever."""
+    text = given["delivery.timeout.ms"]
+    if not text.isdecimal():
+        raise ConfigurationError(
+            f"[drivers_kafka] client_properties: delivery.timeout.ms = {text!r}: it is a number"
+        )
+    return int(text) / 1000 or math.inf
 
 
 def transacting(settings: SimpleNamespace, identity: str) -> Properties:

@@ -6,6 +6,7 @@ known yet wait here, in order, while a thread sees to it that there is one.
 
 import ctypes
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -30,20 +31,22 @@ ROOM_CHECK = 0.01
 Make = Callable[[OnFailure, Callable[[str], None]], Publisher]
 
 
-_Waiting = tuple[Record, OnSettled | None]
+_Waiting = tuple[Record, OnSettled | None, float]
+"""With the moment from which it waits."""
 
 
 class TopicGate:
     """A ``Publisher`` before a client's own."""
 
     def __init__(
-        self, make: Make, topics: Topics, on_failure: OnFailure, limits: Limits, largest: int
+        self, make: Make, topics: Topics, on_failure: OnFailure, limits: Limits, bounds: tuple[int, float]
     ) -> None:
+        """``bounds`` are how large a record may be and how many seconds it may wait for its topic."""
         self._make = make
         self._ensure, self._place = topics
         self._on_failure = on_failure
         self._limits = limits
-        self._largest = largest
+        self._largest, self._patience = bounds
         self._closed = False
         self._publisher: Publisher | None = make(self._report, self._restore)
         self._start_empty()
@@ -128,12 +131,20 @@ class TopicGate:
                 return
             if self._held >= self._limits.records or self._bytes + size > self._limits.bytes:
                 raise OutboxFull(f"{self._held} records wait for their topics already: Kafka is away")
-            self._waiting.setdefault(record.topic, deque()).append((record, on_settled))
+            if self._opener is None:
+                self._start_opener(record.topic)
+            self._waiting.setdefault(record.topic, deque()).append((record, on_settled, time.monotonic()))
             self._held += 1
             self._bytes += size
-            if self._opener is None:
-                self._opener = threading.Thread(target=self._open, name="notifier-kafka-topics", daemon=True)
-                self._opener.start()
+
+    def _start_opener(self, topic: str) -> None:
+        """It finds work when the lock is free. What a signal handler offers meanwhile waits for it too."""
+        self._opener = threading.Thread(target=self._open, name="notifier-kafka-topics", daemon=True)
+        try:
+            self._opener.start()
+        except RuntimeError as error:
+            self._opener = None
+            raise DeliveryFailed(f"topic {topic}: {error}") from None
 
     def _open(self) -> None:
         """Make the topics that records wait for; ends when there are none."""
@@ -158,6 +169,8 @@ class TopicGate:
             except MessagingException as error:
                 if self._closed or not errors.for_record(error).retriable or tries == self._limits.retry:
                     return error
+                if self._limits.retry >= 0 and not (pause := min(pause, self._expire(topic, error))):
+                    return error
                 if not tries:
                     LOG.warning("Publishing to topic %s waits: %s", topic, error)
             else:
@@ -179,7 +192,7 @@ class TopicGate:
                     del self._waiting[topic]
                     self._known[topic] = count
                     return
-                record, on_settled = self._waiting[topic][0]
+                record, on_settled, since = self._waiting[topic][0]
                 refused: DeliveryFailed | None = None
                 try:
                     if self._publisher is not None:
@@ -193,12 +206,22 @@ class TopicGate:
             if later:
                 time.sleep(ROOM_CHECK)
             elif refused is not None:
-                self._settle((record, on_settled), refused)
+                self._settle((record, on_settled, since), refused)
 
-    def _give_up(self, topic: str, why: MessagingException) -> None:
+    def _expire(self, topic: str, why: MessagingException) -> float:
+        """Give up what has waited for too long; return for how long the next may wait, 0 for none."""
+        self._give_up(topic, why, time.monotonic() - self._patience)
         with self._lock:
-            lost = [self._take(topic) for _ in range(len(self._waiting.get(topic, ())))]
-            self._waiting.pop(topic, None)
+            waiting = self._waiting.get(topic)
+            return waiting[0][2] + self._patience - time.monotonic() if waiting else 0.0
+
+    def _give_up(self, topic: str, why: MessagingException, since: float = math.inf) -> None:
+        """Give up what waits for a topic, or what waits since then or longer."""
+        with self._lock:
+            waiting = self._waiting.get(topic, ())
+            lost = [self._take(topic) for _ in range(sum(entry[2] <= since for entry in waiting))]
+            if not self._waiting.get(topic):
+                self._waiting.pop(topic, None)
         for entry in lost:
             self._settle(entry, why)
 
@@ -211,7 +234,7 @@ class TopicGate:
         return entry
 
     def _settle(self, entry: _Waiting, why: MessagingException) -> None:
-        record, on_settled = entry
+        record, on_settled, _ = entry
         try:
             if on_settled is None:
                 self._on_failure(record, why)

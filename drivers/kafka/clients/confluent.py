@@ -62,11 +62,11 @@ class Confluent:
             "queue.buffering.max.messages": limits.records,
             "queue.buffering.max.kbytes": max(1, limits.bytes // 1024),
         }
-        config = self._common | _spelled(given) | PUBLISHING | bounds
+        config = PUBLISHING | bounds | self._common | _spelled(given)
         return Publisher(config | (FOREVER if limits.retry < 0 else {}), on_failure, restore)
 
     def transactor(self, given: client.Properties) -> Transactor:
-        return Transactor(self._common | _spelled(given) | PUBLISHING)
+        return Transactor(PUBLISHING | self._common | _spelled(given))
 
     def consumer(
         self, given: client.Properties, topics: Sequence[str], place: client.Place | None

@@ -101,7 +101,8 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
         loop = NetworkSelector(**configs)
         connections.append(Connections(loop, **configs))
         # Its allow_auto_create_topics does not reach the part that asks for metadata.
-        connections[0].cluster.config["allow_auto_create_topics"] = False
+        wanted = config.get("allow_auto_create_topics", False)
+        connections[0].cluster.config["allow_auto_create_topics"] = wanted
         made.append(KafkaNetClient(loop, connections[0], **configs))
         return made[0]
 

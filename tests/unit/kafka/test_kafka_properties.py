@@ -4,6 +4,7 @@ import contextlib
 import logging
 import socket
 import ssl
+import threading
 from concurrent import futures
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from oslo_config import cfg
 from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import (
     ConfigurationError,
+    DeliveryFailed,
     DriverLoadFailure,
     DriverNotFound,
     MessagingException,
@@ -89,6 +91,62 @@ def test_client_properties_win() -> None:
     told = {"linger.ms": "7", "client.id": "mine"}
     assert common("kafka://h", client_properties=told)["client.id"] == "mine"
     assert properties.publishing(settings(client_properties=told), -1)["linger.ms"] == "7"
+
+
+def test_client_properties_win_over_what_the_driver_gives_librdkafka() -> None:
+    told = {
+        "partitioner": "consistent",
+        "allow.auto.create.topics": "true",
+        "queue.buffering.max.messages": "7",
+    }
+    driver = KafkaDriver(url("kafka://127.0.0.1:1", client="confluent-kafka", client_properties=told))
+    publisher: Any = driver.publisher(lambda *_: None, Limits())
+    config = publisher._publisher._config
+    assert {name: config[name] for name in told} == told
+    driver.close()
+
+
+def test_a_wrong_delivery_timeout_among_the_client_properties_is_told() -> None:
+    driver = KafkaDriver(url("kafka://127.0.0.1:1", client_properties={"delivery.timeout.ms": "soon"}))
+    with pytest.raises(ConfigurationError, match=r"delivery\.timeout\.ms = 'soon': it is a number"):
+        driver.publisher(lambda *_: None, Limits())
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_topic_that_is_not_seen_in_time_is_told(client: str) -> None:
+    text = f"kafka://127.0.0.1:1?client={client}&delivery_timeout=1"
+    driver = KafkaDriver(url(text))
+    failed: list[tuple[bytes | None, str]] = []
+    publisher = driver.publisher(
+        lambda record, error: failed.append((record.value, str(error))), Limits(retry=100)
+    )
+    publisher.offer(Record("t", b"1"))
+    assert publisher.flush(60.0) == 0
+    assert [value for value, _ in failed] == [b"1"]
+    assert "127.0.0.1:1" in failed[0][1]
+    driver.close()
+
+
+def test_what_waits_for_a_topic_without_a_thread_for_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = KafkaDriver(url("kafka://127.0.0.1:1", client="confluent-kafka"))
+    failed: list[bytes | None] = []
+    publisher = driver.publisher(lambda record, _: failed.append(record.value), Limits(retry=0))
+    start = threading.Thread.start
+
+    def full(thread: threading.Thread) -> None:
+        if thread.name == "notifier-kafka-topics":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", full)
+        with pytest.raises(DeliveryFailed, match="topic t: can't start new thread"):
+            publisher.offer(Record("t", b"1"))
+        assert publisher.flush(0.0) == 0
+    publisher.offer(Record("t", b"2"))
+    assert publisher.flush(60.0) == 0
+    assert failed == [b"2"]
+    driver.close()
 
 
 @pytest.mark.parametrize(

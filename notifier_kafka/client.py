@@ -138,9 +138,11 @@ class Consumer(_Client):
         self._start = self._choice("auto.offset.reset", "earliest", START)
         self._commits = self._choice("enable.auto.commit", "true", {"true": True, "false": False})
         self._limit = self._number("max.poll.records", 500, 1)
-        # Of each topic what gets it, what comes next, and where to go once that is possible.
+        # Of each topic what gets it, what comes next, what of that the group does not know yet, and
+        # where to go once that is possible.
         self._members: dict[str, Subscription] = {}
         self._positions: dict[str, dict[Partition, int]] = {}
+        self._fresh: dict[str, dict[Partition, int]] = {}
         self._wanted: dict[str, Mapping[Partition, int]] = {}
 
     def subscribe(self, topic: str) -> None:
@@ -153,9 +155,12 @@ class Consumer(_Client):
         # One member for all topics, made anew: in a group whose members listen to different
         # topics some were seen to get nothing.
         topics = [*self._members, topic]
+        own = {
+            each: {p: there[p] for p in self._owned(each, there)} for each, there in self._positions.items()
+        }
         member = self._driver.subscribe(topics, self._group, self._start)
         self._leave()
-        self._wanted = {each: dict(there) for each, there in self._positions.items()} | self._wanted
+        self._wanted = own | self._wanted
         self._members = dict.fromkeys(topics, member)
 
     def poll(self, timeout_ms: int) -> list[bytes]:
@@ -196,22 +201,25 @@ class Consumer(_Client):
             since = None if to == "earliest" else float(to)
             positions = {span.partition: span.start for span in self._driver.spans([topic], since)}
         self._positions.pop(topic, None)
+        self._fresh.pop(topic, None)
         self._wanted[topic] = positions
         self._seek(topic)
 
     def commit(self) -> None:
         """Keep the positions of what was polled so far for the group."""
-        for topic, positions in self._positions.items():
-            if topic in self._wanted:
-                continue  # a new member, which has no partitions yet
+        for topic in self._fresh.keys() - self._wanted.keys():  # a new member has no partitions yet
+            positions = self._fresh[topic]
             try:
                 self._members[topic].commit(positions)
             except CommitRefused as refused:
                 # Another member has those partitions and begins where this group last was.
                 for gone in refused.partitions:
                     positions.pop(Partition(*gone), None)
+                    self._positions[topic].pop(Partition(*gone), None)
                 with contextlib.suppress(CommitRefused):  # refused once more: of no use to anybody
                     self._members[topic].commit(positions)
+            # Only once: what was committed says nothing of a topic that is made again.
+            del self._fresh[topic]
 
     def close(self) -> None:
         try:
@@ -241,11 +249,15 @@ class Consumer(_Client):
                 trouble = error
                 moved |= set(wanted)
         values = []
+        reached: dict[Partition, int] = {}
         for record, partition, offset, _ in deliveries:
             if partition not in moved:
-                self._positions.setdefault(record.topic, {})[partition] = offset + 1
+                reached[partition] = offset + 1
                 if record.value is not None:
                     values.append(record.value)
+        for partition, offset in reached.items():
+            for kept in (self._positions, self._fresh):
+                kept.setdefault(partition.topic, {})[partition] = offset
         if values:
             # The others have their turn first the next time, however much these hold.
             self._members |= {topic: self._members.pop(topic) for topic in topics}
@@ -259,13 +271,16 @@ class Consumer(_Client):
         Only a poll gives partitions, and a program rewinds before its first.
         """
         member, positions = self._members[topic], self._wanted[topic]
-        try:
-            # Moves no position back; it is how a subscription says what it owns.
-            member.commit(dict.fromkeys(positions, 0))
-            owned = set(positions)
-        except CommitRefused as refused:
-            owned = {each for each in positions if each not in refused.partitions}
+        owned = self._owned(topic, positions)
         if owned or not positions:
             member.seek(positions)
             del self._wanted[topic]
         return owned
+
+    def _owned(self, topic: str, positions: Collection[Partition]) -> set[Partition]:
+        try:
+            # Moves no position back; it is how a subscription says what it owns.
+            self._members[topic].commit(dict.fromkeys(positions, 0))
+        except CommitRefused as refused:
+            return {each for each in positions if each not in refused.partitions}
+        return set(positions)

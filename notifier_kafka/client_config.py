@@ -107,14 +107,36 @@ def _no_objects(value: str) -> None:
         raise ConfigurationError(f"only bytes and strings are sent and polled, which {value} is not for")
 
 
+def _range(value: str) -> None:
+    if value.rpartition(".")[2] != "RangeAssignor":
+        raise ConfigurationError(f"partitions are shared out by RangeAssignor, not by {value}")
+
+
 # What configurations of Java programs hold, and what has no effect here.
 _IDLE: dict[str, dict[str, Callable[[str], object]]] = {
-    PRODUCER: {"key.serializer": _no_objects, "value.serializer": _no_objects},
+    PRODUCER: {
+        "key.serializer": _no_objects,
+        "max.block.ms": seconds,  # no send waits for a topic or for room
+        "value.serializer": _no_objects,
+    },
     CONSUMER: {
         "auto.commit.interval.ms": seconds,  # as soon as the next poll
+        "default.api.timeout.ms": seconds,  # each call has its own
         "key.deserializer": _no_objects,
+        "partition.assignment.strategy": _range,
         "value.deserializer": _no_objects,
     },
+}
+_FILES = "write the PEM text into a file, and name that"
+# What Java knows, and what must not be passed over in silence.
+_UNSUPPORTED = {
+    "partitioner.class": "what is sent has no key, and goes to any partition",
+    "ssl.keystore.certificate.chain": f"{_FILES} in ssl.keystore.location",
+    "ssl.keystore.key": f"{_FILES} in ssl.keystore.location",
+    "ssl.keystore.password": "a PEM file has none; that of the key in it is ssl.key.password",
+    "ssl.truststore.certificates": f"{_FILES} in ssl.truststore.location",
+    "ssl.truststore.password": "a PEM file has none",
+    "transactional.id": "transactions are a notifier's, notifier.transaction()",
 }
 _LOGIN = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 _STORE_TYPES = ("ssl.keystore.type", "ssl.truststore.type")
@@ -189,6 +211,8 @@ def url(properties: Mapping[str, str], kind: str) -> str:
             option, convert = meaning
             query[option] = convert(value)
         else:
+            if "," in value:
+                raise ConfigurationError(f"property {name}: a comma in its value cannot be passed on")
             others = query.get("client_properties")
             query["client_properties"] = f"{others},{name}:{value}" if others else f"{name}:{value}"
     if not text.startswith("kafka:"):
@@ -214,6 +238,8 @@ def known(kind: str) -> set[str]:
 def _refuse_unknown(names: Iterable[str], kind: str) -> None:
     right = sorted(known(kind))
     for name in names:
+        if name in _UNSUPPORTED:
+            raise ConfigurationError(f"property {name} is not supported: {_UNSUPPORTED[name]}")
         if name not in right:
             near = difflib.get_close_matches(name, right, 1)
             hint = f"did you mean {near[0]}?" if near else f"a {kind} knows {', '.join(right)}"

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 import uuid
 from collections import Counter
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interop_kit import CLIENTS
+from interop_kit import CLIENTS, until
 
 from notifier_kafka import client, client_config
+from notifier_kafka.driver import Partition
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed
 
 Config = Callable[..., str]
@@ -76,8 +78,25 @@ def test_a_negative_timeout_waits_until_something_comes(config: Config, queue: s
     with client.Producer(config("Producer")) as producer, client.Consumer(config("Consumer")) as consumer:
         for topic in (f"{queue}-one", f"{queue}-two"):
             consumer.subscribe(topic)
-        producer.send(f"{queue}-two", b"late")
+        polls = threading.Event()
+        watched: Any = consumer
+        poll = watched._poll
+
+        def noted(*arguments: Any) -> Any:
+            polls.set()
+            return poll(*arguments)
+
+        watched._poll = noted
+
+        def send() -> None:
+            polls.wait(PATIENCE)
+            time.sleep(1.5)  # longer than one of the waits that together have no end
+            producer.send(f"{queue}-two", b"late")
+
+        sending = threading.Thread(target=send)
+        sending.start()
         assert consumer.poll(-1) == [b"late"]
+        sending.join()
 
 
 def test_asynchronous_sends_return_at_once_and_arrive(config: Config, queue: str) -> None:
@@ -230,6 +249,42 @@ def test_a_group_takes_one_more_topic(config: Config, queue: str, commits: bool)
         assert [sum(consumer.position(topic).values()) for topic in topics] == [2, 2]
 
 
+@pytest.mark.parametrize("servers", CLIENTS, indirect=True)
+def test_a_position_of_a_topic_that_is_made_again_is_not_kept(config: Config, queue: str) -> None:
+    part, grouped = Partition(queue, 0), config("Consumer", group_id=f"{queue}-group")
+    with client.Producer(config("Producer")) as producer, client.Consumer(grouped) as consumer:
+        admin = consumer._driver.admin()
+        admin.create_topic(queue, 1)
+        for number in range(3):
+            producer.send(queue, b"%d" % number)
+        consumer.subscribe(queue)
+        assert len(drain(consumer, 3)) == 3
+        reading: Any = consumer._members[queue]
+
+        def known() -> bool:
+            assert consumer.poll(10) == []
+            return bool(getattr(reading._consumer, "_topics", reading._consumer)._ids)
+
+        until(known, "the topic to be known by its id")
+        assert admin.describe_group(f"{queue}-group").positions == {part: 3}
+        admin.delete_topic(queue)
+        admin.create_topic(queue, 1)
+        for number in range(3, 6):
+            producer.send(queue, b"%d" % number)
+        found: list[bytes] = []
+
+        def polled() -> bool:
+            found.extend(consumer.poll(0))
+            return len(found) == 3
+
+        until(polled, "the new topic to be read")
+        # What was not polled yet is not behind the group.
+        assert found == [b"3", b"4", b"5"]
+        assert admin.describe_group(f"{queue}-group").positions == {part: 0}
+        consumer.commit()
+        assert admin.describe_group(f"{queue}-group").positions == {part: 3}
+
+
 def test_each_property_is_known_to_the_client_library(config: Config, queue: str) -> None:
     common = {
         "client.id": "me",
@@ -255,6 +310,7 @@ def test_each_property_is_known_to_the_client_library(config: Config, queue: str
         "enable.idempotence": True,
         "key.serializer": "org.apache.kafka.common.serialization.ByteArraySerializer",
         "linger.ms": 1,
+        "max.block.ms": 60000,
         "max.in.flight.requests.per.connection": 5,
         "max.request.size": 1048576,
         "producer.type": "sync",
@@ -264,6 +320,7 @@ def test_each_property_is_known_to_the_client_library(config: Config, queue: str
     consume = {
         "auto.commit.interval.ms": 5000,
         "auto.offset.reset": "earliest",
+        "default.api.timeout.ms": 60000,
         "check.crcs": True,
         "enable.auto.commit": True,
         "fetch.max.bytes": 52428800,
@@ -278,6 +335,7 @@ def test_each_property_is_known_to_the_client_library(config: Config, queue: str
         "max.partition.fetch.bytes": 1048576,
         "max.poll.interval.ms": 300000,
         "max.poll.records": 10,
+        "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor",
         "session.timeout.ms": 45000,
         "value.deserializer": "org.apache.kafka.common.serialization.StringDeserializer",
     }
@@ -340,6 +398,18 @@ def test_where_no_broker_is_a_send_fails_in_its_time(nobody: str) -> None:
         pytest.raises(DeliveryFailed),
     ):
         producer.send("queue", b"1")
+
+
+def test_where_no_broker_is_an_asynchronous_send_fails_in_its_time(nobody: str) -> None:
+    properties = {"bootstrap.servers": nobody, "delivery.timeout.ms": 500, "producer.type": "async"}
+    failed: list[Exception] = []
+    with client.Producer(
+        json.dumps({"Type": "KafkaProducerConfig", "Properties": properties}),
+        lambda _, error: failed.append(error),
+    ) as producer:
+        producer.send("queue", b"1")
+        until(lambda: failed, "the failure")
+        assert producer.flush(0) == 0
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

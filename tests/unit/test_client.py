@@ -46,12 +46,41 @@ def test_a_wrong_text_is_one_clear_error(text: str, said: str) -> None:
         ("key.serializer", "com.example.AvroSerializer", "property key.serializer: only bytes and strings"),
         ("value.serializer", "x.StringSerializer", "property value.serializer: only bytes and strings"),
         ("value.deserializer", "StringDeserializer", "unknown property 'value.deserializer'"),
+        ("max.block.ms", "long", "property max.block.ms: 'long' is no number of milliseconds"),
+        ("client.rack", "a,b", "property client.rack: a comma in its value cannot be passed on"),
+        (
+            "transactional.id",
+            "t",
+            "property transactional.id is not supported: transactions are a notifier's",
+        ),
+        ("partitioner.class", "x.Mine", "property partitioner.class is not supported: .*has no key"),
+        (
+            "ssl.keystore.password",
+            "hunter2",
+            "property ssl.keystore.password is not supported: .*ssl.key.pass",
+        ),
+        ("ssl.keystore.key", "-----BEGIN", "property ssl.keystore.key is not supported: write .*into a file"),
     ],
 )
 def test_a_wrong_property_is_one_clear_error(name: str, value: Any, said: str) -> None:
     properties = {"bootstrap.servers": "sqlite://", name: value}
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=said) as caught:
         client.Producer(json.dumps({"Type": "KafkaProducerConfig", "Properties": properties}))
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("partition.assignment.strategy", "x.StickyAssignor", "by RangeAssignor, not by x.StickyAssignor"),
+        ("default.api.timeout.ms", "long", "property default.api.timeout.ms: 'long' is no number"),
+        ("max.block.ms", 1, "unknown property 'max.block.ms'"),
+    ],
+)
+def test_a_wrong_property_of_a_consumer_is_one_clear_error(name: str, value: Any, said: str) -> None:
+    properties = {"bootstrap.servers": "sqlite://", name: value}
+    with pytest.raises(ConfigurationError, match=said):
+        client.Consumer(json.dumps({"Type": "KafkaConsumerConfig", "Properties": properties}))
 
 
 def test_kafka_properties_become_options_of_the_driver() -> None:

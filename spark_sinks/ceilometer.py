@@ -1,5 +1,7 @@
 """Ceilometer's ``meters.yaml``: definitions that mean the same here are taken, others refused by name."""
 
+import re
+
 from spark_sinks import located, paths
 from spark_sinks.located import Located
 from spark_sinks.metrics import Constant, Group, Metric, Selection, Value, Window
@@ -7,6 +9,7 @@ from spark_sinks.paths import Path
 
 KINDS = {"delta": "sum", "gauge": "last", "cumulative": "last"}
 
+_PATTERN = re.compile(r"[\w.:*-]+")
 _KEYS = ("name", "event_type", "type", "unit", "volume")
 _GROUP_KEYS = ("resource_id", "project_id", "user_id")
 _UNSUPPORTED = {
@@ -37,11 +40,24 @@ def meter(item: Located, window: int) -> Metric:
         name,
         KINDS[kind],
         members["unit"].text("unit"),
-        Selection(event_types=members["event_type"].texts("event_type")),
+        Selection(event_types=tuple(map(_event_type, members["event_type"].items("event_type")))),
         _volume(members["volume"]),
         _group(members),
         (Window.tumbling(window),),
     )
+
+
+def _event_type(item: Located) -> str:
+    """Read a pattern, which is a regular expression to Ceilometer and once was of the kind that ours are."""
+    text = item.text("event_type")
+    # An escaped dot is a dot, and ".*" is anything where the dot does not stand for itself.
+    pattern = re.sub(r"(^|\\\.)\.\*", r"\1*", text).replace("\\.", ".")
+    if not _PATTERN.fullmatch(pattern):
+        item.refuse(
+            f"event_type {text!r}: of regular expressions only names with .* are supported; "
+            "write what it stands for as several, such as [a.create.*, a.delete.*]"
+        )
+    return pattern
 
 
 def _volume(item: Located) -> Value:

@@ -11,6 +11,7 @@ import yaml
 from notifier_kafka.errors import ConfigurationError
 
 MAX_DEPTH = 20
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,11 @@ def _located(node: yaml.Node, file: str, depth: int) -> Located:
 
 def _members(node: yaml.MappingNode, file: str, depth: int) -> dict[str, Located]:
     found: dict[str, Located] = {}
+    merged: dict[str, Located] = {}
     for key, item in node.value:
+        if key.tag == _MERGE:
+            merged = _merged(item, file, depth) | merged
+            continue
         here = Located(None, file, key.start_mark.line + 1)
         if not isinstance(key, yaml.ScalarNode):
             here.refuse("a key is no text")
@@ -109,6 +114,15 @@ def _members(node: yaml.MappingNode, file: str, depth: int) -> dict[str, Located
         value = _located(item, file, depth)
         # A complaint about a member names the line of its key, where a reader looks.
         found[key.value] = Located(value.value, file, here.line)
+    return merged | found
+
+
+def _merged(node: yaml.Node, file: str, depth: int) -> dict[str, Located]:
+    """Return the members of what ``<<`` names: a mapping or several, of which the first counts."""
+    whole = _located(node, file, depth)
+    found: dict[str, Located] = {}
+    for item in reversed(whole.value if isinstance(whole.value, list) else [whole]):
+        found |= item.mapping("<<")
     return found
 
 

@@ -1,6 +1,7 @@
 """The file of metrics: what it may say, and which line is at fault when it may not."""
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -206,6 +207,80 @@ def test_ceilometers_meters(tmp_path: pathlib.Path) -> None:
         ),
     )
     assert (download.kind, image.value) == ("sum", Constant(1))
+
+
+# In the style of the file that Ceilometer brings: common members by reference, and expressions.
+STOCK = """
+metric:
+  - name: server.memory
+    event_type: &server
+      - server.change.*
+      - 'server\\.exists'
+      - .*\\.server\\..*
+    type: gauge
+    unit: MB
+    volume: $.payload.memory
+    metadata: &common
+      host: $.payload.host
+      flavour: $.payload.flavour
+  - name: server.cores
+    event_type: *server
+    type: gauge
+    unit: core
+    volume: $.payload.cores
+    metadata:
+      <<: *common
+      host: $.payload.node
+  - name: disk
+    event_type: "volume*"
+    type: delta
+    unit: GB
+    volume: 1
+    metadata: {<<: [{a: $.payload.x}, {a: $.payload.y, b: $.payload.z}]}
+"""
+
+
+def test_the_style_of_ceilometers_own_file(tmp_path: pathlib.Path) -> None:
+    memory, cores, disk = metrics_file.read(write(tmp_path, STOCK))
+    assert memory.selection.event_types == ("server.change.*", "server.exists", "*.server.*")
+    assert cores.selection == memory.selection
+    assert dict(cores.group_by) == {
+        "metadata.host": Path("payload", ("node",)),
+        "metadata.flavour": Path("payload", ("flavour",)),
+    }
+    assert disk.selection.event_types == ("volume*",)
+    assert dict(disk.group_by) == {
+        "metadata.a": Path("payload", ("x",)),
+        "metadata.b": Path("payload", ("z",)),
+    }
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "server.(?!create|update).*",
+        "(a.b|c.d)",
+        "^a.b",
+        "a.b$",
+        "a.+",
+        "a.[bc]",
+        "a.b{2}",
+        "servers?",
+        "a\\d",
+        "!a",
+    ],
+)
+def test_expressions_that_are_no_patterns(tmp_path: pathlib.Path, pattern: str) -> None:
+    """Taken for a pattern of ours, they would select nothing, and nobody would know."""
+    meter = f"metric:\n- name: a\n  event_type: [b.c, '{pattern}']\n  type: gauge\n  unit: u\n  volume: 1\n"
+    with pytest.raises(ConfigurationError, match=re.escape(f"line 3: event_type {pattern!r}: of regular")):
+        metrics_file.read(write(tmp_path, meter))
+
+
+@pytest.mark.parametrize("merged", ["<<: x", "<<: [x]", "<<: [{a: 1}, [b]]"])
+def test_what_cannot_be_merged(tmp_path: pathlib.Path, merged: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"line 2: << is no mapping"):
+        metrics_file.read(write(tmp_path, f"metrics:\n- {{name: a, {merged}}}\n"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import getpass
 import json
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib import parse
 
@@ -159,14 +159,9 @@ def arguments(url: str) -> dict[str, Any]:
 
     Without a password that of the environment's PGPASSWORD counts.
     """
-    try:
-        parts = parse.urlsplit(url)
-        port = parts.port or 5432
-    except ValueError:
-        # Python's reason quotes the password.
-        raise ConfigurationError("output jdbc:postgresql: is no URL that can be understood") from None
+    parts, port = _split(url)
     query = dict(parse.parse_qsl(parts.query))
-    mode = query.pop("sslmode", "disable")
+    mode = query.pop("sslmode", "prefer")
     user = query.pop("user", None) or parse.unquote(parts.username or "") or getpass.getuser()
     password = query.pop("password", None) or parse.unquote(parts.password or "")
     database = parse.unquote(parts.path[1:])
@@ -186,6 +181,22 @@ def arguments(url: str) -> dict[str, Any]:
     }
 
 
+def _split(url: str) -> tuple[parse.SplitResult, int]:
+    """Take a URL apart, whose password must not be taken for a part of something else."""
+    try:
+        parts = parse.urlsplit(url)
+        port = parts.port or 5432
+    except ValueError:
+        # Python's reason quotes the password.
+        parts, port = None, 0
+    if parts is None or "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        raise ConfigurationError(
+            "output jdbc:postgresql: is no URL that can be understood; in a user, password or database "
+            "write @ / ? # and : as %40 %2F %3F %23 and %3A"
+        )
+    return parts, port
+
+
 def _unverified() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname = False
@@ -193,7 +204,13 @@ def _unverified() -> ssl.SSLContext:
     return context
 
 
-_MODES = {"disable": lambda: None, "require": _unverified, "verify-full": ssl.create_default_context}
+# To pg8000 None is to use TLS where the server does.
+_MODES: dict[str, Callable[[], ssl.SSLContext | bool | None]] = {
+    "disable": lambda: False,
+    "prefer": lambda: None,
+    "require": _unverified,
+    "verify-full": ssl.create_default_context,
+}
 
 
 def _driver() -> Any:

@@ -43,7 +43,8 @@ def masked(output: str) -> str:
     """Name an output without the passwords that may be in it."""
     if "://" not in output:
         return output
-    without = re.sub(r"(://[^/?]*?):[^/?]*@", rf"\1:{url.MASK}@", output)
+    # To the last @: a password that was not percent-encoded may hold what ends a host.
+    without = re.sub(r"(://[^:@]*):.*@", rf"\1:{url.MASK}@", output)
     return re.sub(r"(?i)([?&;][^=&;]*(?:password|secret|token)[^=&;]*=)[^&;]*", rf"\1{url.MASK}", without)
 
 

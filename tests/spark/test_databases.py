@@ -243,6 +243,26 @@ def test_names_of_outputs_hide_passwords() -> None:
     )
     assert sink.masked("kafka://u:p@h:1,v:q@g/t") == "kafka://u:***@g/t"
     assert sink.masked("parquet:/a:b@c") == "parquet:/a:b@c"
+    # Also those that were not encoded.
+    for odd in ("u:12/secret@h/d", "u:p/w@h/d", "u:p?a=b@h/d", "u:p#w@h/d", "u:p@w@h/d", ":p@h/d"):
+        user = odd.partition(":")[0]
+        assert sink.masked(f"jdbc:postgresql://{odd}") == f"jdbc:postgresql://{user}:***@h/d"
+
+
+@pytest.mark.parametrize("odd", ["u:12/secret@h/d", "u:p/secret@h/d", "u:5?secret=b@h/d", "u:5#secret@h/d"])
+def test_a_password_that_is_not_encoded(odd: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"write @ / .* as %40") as caught:
+        sink.load(f"jdbc:postgresql://{odd}", rig.conf())
+    assert "secret" not in str(caught.value)
+
+
+def test_what_is_encrypted() -> None:
+    modes = {"": None, "?sslmode=prefer": None, "?sslmode=disable": False}
+    for query, context in modes.items():
+        assert postgresql.arguments(f"postgresql://u@h/d{query}")["ssl_context"] is context
+    strict = postgresql.arguments("postgresql://u@h/d?sslmode=verify-full")["ssl_context"]
+    assert strict.check_hostname
+    assert not postgresql.arguments("postgresql://u@h/d?sslmode=require")["ssl_context"].check_hostname
 
 
 def rows(made: rig.Rig, topic: str) -> list[dict[str, Any]]:

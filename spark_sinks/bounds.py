@@ -26,3 +26,5 @@ class Bounds:
     horizon: float = 3_600.0
     clock: Clock = CLOCK
     allow_loss: bool = False
+    own: frozenset[str] = frozenset()
+    """Topics that the job writes."""

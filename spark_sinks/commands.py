@@ -80,7 +80,7 @@ def _since(argument: str) -> str | float:
 
 
 def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
-    bounds = _bounds(chosen, args)
+    bounds = _bounds(driver, chosen, args)
     found, lost, left_out = reading.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
     if bounds.records is not None:
         found = list(plan.limit(found, bounds.records))
@@ -90,7 +90,7 @@ def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: arg
     return Exit.OK
 
 
-def _bounds(chosen: Settings, args: argparse.Namespace) -> Bounds:
+def _bounds(driver: Driver, chosen: Settings, args: argparse.Namespace) -> Bounds:
     """Make the bounds of a run of options and arguments."""
     group = chosen.group
     since = args.since if isinstance(args.since, float) else None
@@ -103,7 +103,17 @@ def _bounds(chosen: Settings, args: argparse.Namespace) -> Bounds:
         horizon=group.deduplicate,
         clock=Clock(group.clock_behind, group.clock_ahead),
         allow_loss=args.allow_loss,
+        own=_own(driver, chosen),
     )
+
+
+def _own(driver: Driver, chosen: Settings) -> frozenset[str]:
+    if not any(output.startswith("kafka:") for output in chosen.outputs):
+        return frozenset()
+    # Here, because it imports PySpark.
+    from spark_sinks.sinks import log
+
+    return log.written(chosen.outputs, driver.url)
 
 
 class _Stop:
@@ -134,7 +144,7 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
     with running.opened(driver, chosen, fetch) as made:
         # After Spark's own handler for Ctrl-C.
         stop = _Stop()
-        bounds, teller = _bounds(chosen, args), Teller(args.format)
+        bounds, teller = _bounds(driver, chosen, args), Teller(args.format)
         while True:
             began = time.monotonic()
             try:
@@ -148,9 +158,10 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
                 stop.wait(args.every)
                 continue
             teller.run(sums, running.lines)
-            if sums.failures and not args.every:
+            ending = not args.every or stop()
+            if sums.failures and ending:
                 name, reason = next(iter(sums.failures.items()))
                 raise Partial(f"{name}: {reason}; the other outputs have everything, run again for this one")
-            if stop() or not args.every:
+            if ending:
                 return Exit.OK
             stop.wait(max(0.0, began + args.every - time.monotonic()))

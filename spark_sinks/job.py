@@ -133,14 +133,15 @@ class Job:
     def _read(self, planned: Plan, bounds: Bounds, sums: Sums) -> dict[str, Any]:
         """Count what the log has of a batch. What failed when something of it went, says what went."""
         while planned.records:
-            there, lost = reading.readable(self._driver, planned)
+            # What is lost is lost once: the next look is at what was there.
+            planned, lost = reading.readable(self._driver, planned)
             bear(lost, bounds, sums)
-            if not there.records:
+            if not planned.records:
                 break
             try:
-                return self._make(there, bounds)
+                return self._make(planned, bounds)
             except faults.SPARKS as error:
-                if reading.readable(self._driver, there)[1]:
+                if reading.readable(self._driver, planned)[1]:
                     continue
                 raise faults.translated(error, planned.batch) from error
         return _NOTHING | {"newest": self._newest()}

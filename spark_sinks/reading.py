@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], bounds: Bounds) -> Found:
     """Look at what there is; ``bounds.records`` is not looked at."""
-    names = topics.existing(driver, wanted)
+    names = topics.existing(driver, wanted, bounds.own)
     held, counted = driver.spans(names), ledger.counted()
     lost = [
         (

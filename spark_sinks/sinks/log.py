@@ -11,7 +11,7 @@ one asks for the note, not when the broker loses patience.
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from oslo_config import cfg
@@ -20,7 +20,7 @@ from notifier_kafka import transport
 from notifier_kafka.driver import Delivery, Driver, Record
 from notifier_kafka.errors import ConfigurationError
 from notifier_kafka.url import TransportURL
-from spark_sinks import rows
+from spark_sinks import kafka_source, rows
 
 PATIENCE = 60.0
 MARKS = ".batches"
@@ -31,11 +31,11 @@ class LogSink:
     """``kafka:TOPIC`` on the bus of the transport URL, ``kafka://HOST/TOPIC`` on another."""
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:
-        self._url = TransportURL.parse(conf, f"kafka:{place}" if place.startswith("//") else None)
-        self.topic = (self._url.virtual_host if place.startswith("//") else place) or ""
-        if not self.topic or self._url.transport != "kafka":
+        self.url = TransportURL.parse(conf, f"kafka:{place}" if place.startswith("//") else None)
+        self.topic = (self.url.virtual_host if place.startswith("//") else place) or ""
+        if not self.topic or self.url.transport != "kafka":
             raise ConfigurationError(
-                f"output kafka: on {self._url.masked()}: known are kafka://HOST/TOPIC, "
+                f"output kafka: on {self.url.masked()}: known are kafka://HOST/TOPIC, "
                 "and kafka:TOPIC where transport_url is one of Kafka"
             )
 
@@ -74,11 +74,27 @@ class LogSink:
 
     @contextlib.contextmanager
     def _driver(self) -> Iterator[Driver]:
-        opened = transport.get_notification_transport(self._url.conf, self._url)
+        opened = transport.get_notification_transport(self.url.conf, self.url)
         try:
             yield opened.driver
         finally:
             opened.cleanup()
+
+
+def written(outputs: Sequence[str], url: TransportURL) -> frozenset[str]:
+    """Return the topics that outputs write on the bus of a URL."""
+    found: set[str] = set()
+    for output in outputs:
+        kind, _, place = output.partition(":")
+        if kind == "kafka" and url.transport == "kafka":
+            one = LogSink(place, url.conf)
+            if _addresses(one.url) & _addresses(url):
+                found |= {one.topic, one.topic + MARKS}
+    return frozenset(found)
+
+
+def _addresses(url: TransportURL) -> set[tuple[str | None, int]]:
+    return {(host.hostname, host.port or kafka_source.PORT) for host in url.hosts}
 
 
 def _newest(driver: Driver, topic: str) -> Delivery | None:

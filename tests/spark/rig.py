@@ -54,7 +54,7 @@ class Rig:
 
     def run(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         bounds: Bounds,
         outputs: Sequence[str] = (),
         topics: Sequence[str] = ("t",),

@@ -2,18 +2,23 @@
 
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import rig
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
 
 from notifier_kafka.driver import Partition, Record, Span
 from notifier_kafka.errors import ConfigurationError, LogUnusable
-from spark_sinks import ledger, plan, reading
+from notifier_kafka.url import TransportURL
+from spark_sinks import ledger, plan, reading, settings, source, topics
 from spark_sinks.bounds import Bounds
 from spark_sinks.plan import Plan
+from spark_sinks.sinks import log
 
 ONE, TWO = Partition("t", 0), Partition("t", 1)
 IDENTITY = {"input": "sqlite:///x"}
@@ -109,6 +114,46 @@ def test_what_lies_between_the_position_and_a_later_time_is_named(tmp_path: Path
     assert asked(0) == ([(0, 1), (3, 9)], [])
     assert asked(0, 2) == ([(0, 1)], [])
     assert asked(3) == ([(3, 9)], [])
+
+
+class Losing:
+    """A source of which records go while they are read, by which the read fails."""
+
+    def __init__(self, lose: Callable[[], None]) -> None:
+        self._lose = lose
+
+    def read(self, *_: object) -> NoReturn:
+        self._lose()
+        raise PySparkException("an offset is out of range")
+
+
+def test_what_is_lost_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = rig.Rig(tmp_path)
+    made.publish([Record(topic, b"{}", b"k") for topic in ("a.info", "a.info", "b.info")])
+    admin = made.driver.admin()
+    monkeypatch.setattr(source, "load", lambda _: Losing(lambda: admin.purge_topic("b.info")))
+    with made.ledger.locked({"input": made.driver.url.masked()}, settings.digests(made.metrics)):
+        made.ledger.write_plan(Plan(1, tuple(made.driver.spans(["a.info", "b.info"]))))
+    # Of an interrupted batch two are gone already, and the last one goes when it is read.
+    admin.purge_topic("a.info")
+    sums = made.run(None, Bounds(allow_loss=True), topics=["a", "b"])
+    assert (sums.lost, sums.read, sums.batches) == (3, 0, 1)
+
+
+def test_a_pattern_does_not_read_what_the_job_writes(tmp_path: Path) -> None:
+    made = rig.Rig(tmp_path)
+    admin = made.driver.admin()
+    for topic in ("x", "x.batches", "x.info", "y"):
+        admin.create_topic(topic, 1)
+    own = frozenset({"x", "x.batches"})
+    assert topics.existing(made.driver, ["*"], own) == ["x.info", "y"]
+    assert topics.existing(made.driver, ["x*", "y"], own) == ["x.info"]
+    outputs = ["parquet:x", "kafka:x", "kafka://h:9092/z", "kafka://other/w"]
+    (tmp_path / "nk.conf").write_text("[DEFAULT]\ntransport_url = kafka://u:p@h/\n")
+    conf = rig.conf(str(tmp_path / "nk.conf"))
+    read = TransportURL.parse(conf, "kafka://h/")
+    assert log.written(outputs, read) == own | {"z", "z.batches"}
+    assert log.written(outputs[:1], TransportURL.parse(rig.conf(), "sqlite:///x")) == frozenset()
 
 
 def test_a_plan_stays_until_it_is_counted(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ Two promises need work that the libraries do not do:
   member out nor waits for it; a partition that moves on meanwhile is refused at commit.
 """
 
+import contextlib
 import logging
 import os
 import threading
@@ -154,11 +155,10 @@ class KafkaSubscription:
         deliveries = consumer.poll(limit, timeout)
         self._again |= consumer.made_again()
         again = self._again & consumer.owned
+        deliveries = self._followed(consumer, [each for each in deliveries if each.partition not in again])
         if again:
             # The others go on, whatever comes of these.
-            deliveries = self._early = [each for each in deliveries if each.partition not in again]
-        deliveries = self._followed(consumer, deliveries)
-        if again:
+            self._early = deliveries
             self._begin_anew(consumer, again)
             self._early = []
         return deliveries
@@ -167,13 +167,11 @@ class KafkaSubscription:
         """Leave out what a client goes back to by itself, and have it go on where it was."""
         back = self._losses.look(deliveries)
         for partition, position in back.items():
-            LOG.info(
-                "Group %s: the client left %d of %s[%d] and goes back there",
-                self._group,
-                position,
-                *partition,
-            )
-            consumer.seek(partition, position)
+            told = (self._group, position, *partition)
+            LOG.info("Group %s: the client left %d of %s[%d] and goes back there", *told)
+            # In vain, it is tried again with what comes next; what came of others must go on.
+            with contextlib.suppress(MessagingException):
+                consumer.seek(partition, position)
         return [each for each in deliveries if each.partition not in back] if back else deliveries
 
     def _begin_anew(self, consumer: client.Consumer, partitions: set[Partition]) -> None:

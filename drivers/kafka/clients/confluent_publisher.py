@@ -167,7 +167,7 @@ class Publisher:
     def _report(self, entry: Entry, error: KafkaError | None, message: Any) -> None:
         _, record, on_settled = entry
         if error is not None:
-            if not self._takes_back(error, entry):
+            if (takeover := self._takeover) is None or not takeover.take_back(error, entry):
                 self._fail(entry, errors.for_record(translate(error, f"topic {record.topic}")))
             return
         self._link.down = None
@@ -180,21 +180,11 @@ class Publisher:
             self._tell(record, lambda: on_settled(receipt))
 
     def _send_again(self, entry: Entry) -> None:
-        """Send what librdkafka says was written, and not where: it only saw that a later one was.
-
-        To a broker that did not know the partition yet when the first came, the second is the
-        first, whatever its number (KAFKA-15591).
-        """
+        """Send what librdkafka says was written, and not where: it saw that a later one was (KAFKA-15591)."""
         try:
             self._produce(entry)
-        except OutboxFull as error:
-            self._fail(entry, DeliveryGivenUp(str(error)))
         except MessagingException as error:
             self._fail(entry, error)
-
-    def _takes_back(self, error: KafkaError, entry: Entry) -> bool:
-        takeover = self._takeover
-        return takeover is not None and takeover.take_back(error, entry)
 
     def _fail(self, entry: Entry, error: MessagingException) -> None:
         _, record, on_settled = entry

@@ -9,6 +9,7 @@ from kafka import errors as kafka_errors
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
 from notifier_kafka.driver import Delivery, Partition, Positions
+from notifier_kafka.errors import TopicNotFound, TransportUnavailable
 
 from . import client
 from .kafka_python_errors import attempt, translate
@@ -33,6 +34,13 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._consumer.subscribe(list(topics), listener=self)
 
     def poll(self, limit: int, timeout: float) -> list[Delivery]:
+        try:
+            return self._polled(limit, timeout)
+        except TopicNotFound as error:
+            # One that was just made, of which not every broker has heard.
+            raise TransportUnavailable(str(error)) from error
+
+    def _polled(self, limit: int, timeout: float) -> list[Delivery]:
         deadline = time.monotonic() + timeout
         deliveries = self._poll(limit, timeout)
         if self._gained:

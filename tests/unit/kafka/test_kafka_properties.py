@@ -87,6 +87,38 @@ def test_host_names_are_checked_unless_told_otherwise() -> None:
     assert given["ssl.endpoint.identification.algorithm"] == "none"
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "name", "expected"),
+    [
+        ("acks", "1", "acks", "1"),
+        ("linger", 0.02, "linger.ms", "20"),
+        ("batch_size", 4096, "batch.size", "4096"),
+        ("compression", "gzip", "compression.type", "gzip"),
+        ("delivery_timeout", 7.5, "delivery.timeout.ms", "7500"),
+        ("max_request_size", 2_000_000, "max.request.size", str(2_000_000 + properties.BATCH_OVERHEAD)),
+        ("group_protocol", "consumer", "group.protocol", "consumer"),
+        ("group_instance_id", "one", "group.instance.id", "one"),
+        ("session_timeout", 9.0, "session.timeout.ms", "9000"),
+        ("poll_interval", 100.0, "max.poll.interval.ms", "100000"),
+        ("isolation_level", "read_uncommitted", "isolation.level", "read_uncommitted"),
+        ("max_fetch_bytes", 4096, "max.partition.fetch.bytes", "4096"),
+        ("client_id", "me", "client.id", "me"),
+        ("ssl_cafile", "ca", "ssl.ca.location", "ca"),
+        ("ssl_client_cert_file", "cert", "ssl.certificate.location", "cert"),
+        ("ssl_client_key_file", "key", "ssl.key.location", "key"),
+        ("ssl_client_key_password", "pass", "ssl.key.password", "pass"),
+        ("sasl_mechanism", "PLAIN", "sasl.mechanism", "PLAIN"),
+        ("sasl_password", "word", "sasl.password", "word"),
+        ("sasl_username", "user", "sasl.username", "user"),
+    ],
+)
+def test_each_option_is_a_property(option: str, value: Any, name: str, expected: str) -> None:
+    told = {"security_protocol": "SASL_SSL", "sasl_username": "u", "sasl_password": "p", option: value}
+    given = settings(**told)
+    made = common("kafka://h", **told) | properties.publishing(given, 5) | properties.listening(given, "g")
+    assert made[name] == expected
+
+
 def test_client_properties_win() -> None:
     told = {"linger.ms": "7", "client.id": "mine"}
     assert common("kafka://h", client_properties=told)["client.id"] == "mine"

@@ -88,7 +88,7 @@ def test_every_error_of_kafka_python_itself_has_a_meaning_nearer_than_any_error(
         (27, CommitRefused),
         (29, errors.AccessDenied),
         (36, errors.TopicExists),
-        (58, errors.AccessDenied),
+        (58, errors.LoginRefused),
         (82, CommitRefused),
     ],
 )

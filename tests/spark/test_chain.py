@@ -24,18 +24,27 @@ from spark_sinks import metrics_file
 __all__ = ["kafka_cluster"]
 
 SIZE = int(os.environ.get("NOTIFIER_KAFKA_CHAIN", "100000"))
-# Counts, decimals, sketches, buckets, pairs over batches, roll-ups and a sliding window; that
-# every kind is right is in test_aggregate, and each more costs a second for every batch.
+# Every kind, by parts that come in several batches; values that several metrics have cost little more.
 METRICS = """
 metrics:
   - {name: count, kind: count, group_by: [event_type, priority], window: 1m, rollups: [1h, 1d]}
   - {name: sum, kind: sum, value: $.payload.size, group_by: [host, {tenant: $.payload.tenant}], window: 1h}
   - {name: users, kind: distinct, value: $.payload.user, window: {width: 30m, every: 10m}}
   - {name: percentiles, kind: percentiles, value: $.payload.size, window: 1h}
+  - {name: least, kind: min, value: $.payload.size, window: 1h}
+  - {name: most, kind: max, value: $.payload.size, window: 1h}
+  - {name: latest, kind: last, value: $.payload.size, group_by: service, window: 1h}
+  - {name: sizes, kind: histogram, value: $.payload.size, window: 1h}
+  - {name: pace, kind: rate, where: [{path: $.payload.tenant, one_of: [red, green]}], window: 1h}
+  - {name: silence, kind: gap, group_by: service, window: 1h}
   - {name: top, kind: top, k: 3, value: publisher, window: 1h}
   - {name: errors, kind: error_share, group_by: service, window: 1h}
   - {name: late, kind: avg, value: latency, window: 1h}
-  - {name: took, kind: avg, value: {start: "*.start", end: "*.end", key: $.payload.id}, window: 1h}
+  - name: took
+    kind: avg
+    value: {start: "*.start", end: "*.end", key: $.payload.id}
+    window: 1h
+    rollups: [1d]
 """
 # In which step each process dies; a batch is half of everything. The other steps are in test_kills.
 DEATHS = {"sqlite": ["batch 1: partials written", "batch 2: in parquet:{}/out"], "kafka": ["batch 2: read"]}

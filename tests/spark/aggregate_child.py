@@ -2,7 +2,7 @@
 
 ``aggregate_child.py WHEN ARGUMENT...``: WHEN is the end of a line of the log; or the end of a
 path with a slash in it, and the moment is before a file that is written gets that name; or
-nothing, for never.
+nothing, for never. After ``SIGTERM`` it is a line of the log, at which it is asked to end.
 """
 
 import logging
@@ -18,15 +18,15 @@ def die() -> None:
 
 
 class Watch(logging.Handler):
-    """Dies when a line ends with some words."""
+    """Gets a signal when a line ends with some words."""
 
-    def __init__(self, words: str) -> None:
+    def __init__(self, words: str, number: int = signal.SIGKILL) -> None:
         super().__init__()
-        self.words = words
+        self.words, self.number = words, number
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.getMessage().endswith(self.words):
-            die()
+            os.kill(os.getpid(), self.number)
 
 
 def look_out(path: str) -> None:
@@ -39,7 +39,10 @@ def look_out(path: str) -> None:
 
 if __name__ == "__main__":
     when, *arguments = sys.argv[1:]
-    if "/" in when and not when.startswith("batch "):
+    if when.startswith("SIGTERM "):
+        words = when.removeprefix("SIGTERM ")
+        logging.getLogger("spark_sinks.job").addHandler(Watch(words, signal.SIGTERM))
+    elif "/" in when and not when.startswith("batch "):
         look_out(when)
     elif when:
         logging.getLogger("spark_sinks.job").addHandler(Watch(when))

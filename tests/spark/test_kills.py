@@ -78,7 +78,13 @@ def test_killed_at_every_step(jvm: Callable[[], dict[str, str]], tmp_path: Path)
         plans.add((tmp_path / "checkpoint/plans/00000001.json").read_text())
     assert len(plans) == 1, "an interrupted batch has the same spans again"
     made.publish([*sent[120:], *sent[100:120]])
+    # One that is asked to end does the batch at hand, and leaves the others to the next.
+    configure(made, outputs, batch_records=60)
+    assert run(made, "SIGTERM batch 2: read", jvm()) == 0
+    assert made.ledger.last() == 2
+    assert (tmp_path / "out/_batches/00000002").exists()
     assert run(made, "", jvm()) == 0
+    assert made.ledger.last() > 2
     found = made.parquet("out")
     assert recount.compare(found, made.truth(), made.metrics) == []
     assert test_job.table(tmp_path / "rows.db") == found

@@ -1,8 +1,10 @@
 """A page of plots: each group of rows as bars with their spread. One file that asks nobody for anything."""
 
 import html
+import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from plotly import graph_objects, offline
@@ -28,6 +30,13 @@ def make(origin: Mapping[str, Any], found: Sequence[Row]) -> str:
         plots="".join(_plot(group, members) for group, members in grouped),
         table=html.escape(table),
     )
+
+
+def of_file(measured: Path) -> str:
+    """Return the page of what was written with ``--output``."""
+    origin = json.loads(measured.read_text(encoding="utf-8"))
+    found = [rows.from_plain(each) for each in origin.pop("rows")]
+    return make(origin, found)
 
 
 def _plot(group: str, members: Sequence[Row]) -> str:

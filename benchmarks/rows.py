@@ -2,7 +2,7 @@
 
 import operator
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -112,6 +112,13 @@ def plain(row: Row) -> dict[str, Any]:
     """Spell a row as JSON has it."""
     nested = {name: value._asdict() for name, value in row._asdict().items() if hasattr(value, "_asdict")}
     return {**row._asdict(), **nested, "met": row.met}
+
+
+def from_plain(spelled: Mapping[str, Any]) -> Row:
+    """Make a row again of what JSON had."""
+    kinds = {"figure": Spread, "ratio": Spread, "cpu": Spread, "by_cpu": Spread, "target": Target}
+    members = {name: spelled[name] for name in Row._fields}
+    return Row(**{n: kinds[n](**v) if n in kinds and v is not None else v for n, v in members.items()})
 
 
 def _line(row: Row) -> str:

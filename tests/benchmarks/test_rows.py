@@ -81,6 +81,12 @@ def test_json_holds_what_the_table_does() -> None:
     assert rows.plain(rows.alone("publish", RATES, "ours"))["ratio"] is None
 
 
+def test_a_row_comes_back_from_json_as_it_was() -> None:
+    target = Target("≥", 0.5)
+    for row in (rows.beside("publish", RATES, "ours", "bare", target), rows.alone("publish", RATES, "ours")):
+        assert rows.from_plain(json.loads(json.dumps(rows.plain(row)))) == row
+
+
 def test_calls_have_targets_by_client() -> None:
     seen = {"p50": 10.0, "p99": 300.0, "p99.9": 900.0, "most": 1e3, "late": 0, "lost": 2}
     p50, p99, p999, longest, lost = block.rows_of("confluent-kafka, hung", [seen])

@@ -241,6 +241,10 @@ def test_names_of_outputs_hide_passwords() -> None:
     assert sink.masked("jdbc:postgresql://u:p@h/d?password=q&a=b") == (
         "jdbc:postgresql://u:***@h/d?password=***&a=b"
     )
+    for told in ("?password=p;q", "?a=b;c&pass%77ord=p", "?a=b;password=p"):
+        masked = sink.masked(f"jdbc:postgresql://h/d{told}")
+        assert masked == f"jdbc:postgresql://h/d{told.rpartition('=')[0]}=***"
+    assert sink.masked("jdbc:postgresql:\n//u:p@h/d") == "jdbc:postgresql://u:***@h/d"
     assert sink.masked("kafka://u:p@h:1,v:q@g/t") == "kafka://u:***@g/t"
     assert sink.masked("parquet:/a:b@c") == "parquet:/a:b@c"
     # Also those that were not encoded.

@@ -1,5 +1,6 @@
 """kafka-python behind the seam: consuming."""
 
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,8 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self.owned: set[Partition] = set()
         self._place = place
         self._gained: set[TopicPartition] = set()
+        # For a moment only: the library's thread may not wait.
+        self._lock = threading.Lock()
         self._ids: dict[Partition, Any] = {}
         self._held = False
         self._consumer = connect(KafkaConsumer, given)
@@ -96,9 +99,10 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called on the library's own thread, which must not wait: the rest is done in ``poll``."""
-        self._gained = set(assigned)
-        self.owned = {Partition(*partition) for partition in self._gained}
-        self._consumer.pause(*self._gained)
+        with self._lock:
+            self._gained = set(assigned)
+            self.owned = {Partition(*partition) for partition in self._gained}
+            self._consumer.pause(*self._gained)
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         self.owned = self.owned - {Partition(*partition) for partition in revoked}
@@ -119,9 +123,12 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         begin = self._place([Partition(*p) for p in gained]) if self._place else {}
         for partition, offset in begin.items():
             self.seek(partition, offset)
-        self._gained = set()
-        if not self._held:
-            self._consumer.resume(*gained)
+        with self._lock:
+            if self._gained is gained:
+                self._gained = set()
+                if not self._held:
+                    self._consumer.resume(*gained & self._consumer.assignment())
+            # Else another join came meanwhile: the next poll begins what that brought.
         return begin
 
     def _committed(self, partition: Partition) -> int | None:

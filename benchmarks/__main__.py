@@ -111,15 +111,6 @@ def _origin(size: sizes.Size) -> dict[str, Any]:
     }
 
 
-def _versions(origin: dict[str, Any]) -> str:
-    """Name what is compared: the clients of this environment, and each peer with those of its own."""
-    environments = {"here": origin["clients"], **origin.get("peers", {})}
-    return "; ".join(
-        f"{name}: {', '.join(' '.join(each) for each in found.items())}"
-        for name, found in environments.items()
-    )
-
-
 def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[Row]) -> None:
     made = json.dumps({**origin, "rows": [rows.plain(row) for row in found]}, indent=2, ensure_ascii=False)
     if arguments.output:
@@ -131,17 +122,7 @@ def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[R
     if arguments.json:
         sys.stdout.write(f"{made}\n")
         return
-    head = f"{origin['date']}, {origin['machine']}, load {origin['load']:.1f}, Python {origin['python']}"
-    each = f"{origin['size']['each']:,} notifications a round, {origin['size']['rounds']} rounds"
-    lines = [
-        head,
-        f"{each}, {origin['seconds']} s",
-        _versions(origin),
-        rows.table(found),
-        "",
-        rows.summary(found),
-    ]
-    print(*lines, sep="\n")
+    print(*rows.head(origin), rows.table(found), "", rows.summary(found), sep="\n")
 
 
 if __name__ == "__main__":

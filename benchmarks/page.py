@@ -26,7 +26,7 @@ def make(origin: Mapping[str, Any], found: Sequence[Row]) -> str:
     table = f"{rows.table(found)}\n\n{rows.summary(found)}"
     return _PAGE.format(
         plotly=offline.get_plotlyjs(),
-        origin=html.escape(", ".join(f"{name}: {origin[name]}" for name in sorted(origin))),
+        origin="<br>".join(map(html.escape, rows.head(origin))),
         plots="".join(_plot(group, members) for group, members in grouped),
         table=html.escape(table),
     )
@@ -52,5 +52,8 @@ def _plot(group: str, members: Sequence[Row]) -> str:
     figure = graph_objects.Figure(drawn)
     figure.update_layout(title=group, xaxis_title=members[0].unit, height=160 + _BAR * len(bars))
     figure.update_yaxes(automargin=True)
+    # What takes from microseconds to seconds shows nothing of the short ones otherwise.
+    if members[0].unit == "µs":
+        figure.update_xaxes(type="log")
     made: str = figure.to_html(full_html=False, include_plotlyjs=False)
     return made

@@ -108,6 +108,19 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines + [f"  missed: {each}" for each in missed])
 
 
+def head(origin: Mapping[str, Any]) -> list[str]:
+    """Say in a few lines what was measured where, with which versions of the clients and of each peer."""
+    size, environments = origin["size"], {"here": origin["clients"], **origin.get("peers", {})}
+    return [
+        f"{origin['date']}, {origin['machine']}, load {origin['load']:.1f}, Python {origin['python']}",
+        f"{size['each']:,} notifications a round, {size['rounds']} rounds, {origin['seconds']} s",
+        "; ".join(
+            f"{name}: {', '.join(' '.join(each) for each in found.items())}"
+            for name, found in environments.items()
+        ),
+    ]
+
+
 def plain(row: Row) -> dict[str, Any]:
     """Spell a row as JSON has it."""
     nested = {name: value._asdict() for name, value in row._asdict().items() if hasattr(value, "_asdict")}

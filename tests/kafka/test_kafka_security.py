@@ -13,12 +13,16 @@ from typing import Any
 
 import pytest
 from kafka_rig import Connect, gather, publish, until
+from oslo_config import cfg
 
+from notifier_kafka import notifier, transport
+from notifier_kafka import options as bus_options
 from notifier_kafka.cli import main, topics
 from notifier_kafka.driver import Limits, Partition, Receipt, Record, Span
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 from notifier_kafka.testing.clusters import ClusterMaker
 from notifier_kafka_drivers.kafka import certificates
+from notifier_kafka_drivers.kafka import options as driver_options
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.credentials import CLIENT, Security
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
@@ -195,6 +199,38 @@ def test_a_wrong_password(secured: Cluster, connect_to: Connect) -> None:
     assert complaints(lambda: connect_to(secured.url, **options)) == {
         "no broker lets us in: the login is refused: check user, password and [drivers_kafka] sasl_mechanism"
     }
+
+
+def test_what_a_refused_login_does_not_take_stays_in_the_spool(
+    secured: Cluster, connect_to: Connect, topic: str, client: str, tmp_path: pathlib.Path
+) -> None:
+    def connect(**login: str) -> transport.NotificationTransport:
+        conf = cfg.ConfigOpts()
+        conf([], default_config_files=[], default_config_dirs=[])
+        bus_options.register(conf)
+        conf.register_opts(driver_options.OPTS, group=driver_options.GROUP)
+        for name, value in {"client": client, **secured.options(), **login}.items():
+            conf.set_override(name, value, group=driver_options.GROUP)
+        for name, value in {"spool_dir": str(tmp_path / "spool"), "exit_timeout": 1.0}.items():
+            conf.set_override(name, value, group=bus_options.NOTIFICATIONS)
+        return transport.get_notification_transport(conf, secured.url)
+
+    refused = connect(sasl_password=WRONG)
+    sender = notifier.Notifier(refused, "p", driver="messagingv2", topics=[topic])
+    for number in range(20):
+        sender.info({}, "e", number)
+    until(lambda: sender.stats().waiting == 20 and not sender.flush(0.0), "all to be on the disk")
+    assert sender.stats().lost == {}
+    refused.cleanup()
+    allowed = connect()
+    allowed.prepare()
+    driver = connect_to(secured.url, **secured.options())
+    until(
+        lambda: sum(s.stop - s.start for s in driver.spans([f"{topic}.info"])) == 20, "the spool to be sent"
+    )
+    until(lambda: not allowed.stats().waiting, "the spool to be empty")
+    assert allowed.stats().lost == {}
+    allowed.cleanup()
 
 
 def test_brokers_show_nobody_what_he_may_not_see(secured: Cluster, connect_to: Connect, topic: str) -> None:

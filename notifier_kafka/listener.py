@@ -3,9 +3,11 @@
 import atexit
 import contextlib
 import logging
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Sequence
 
 from notifier_kafka import options, places, replaying, requeue, topics
@@ -34,6 +36,7 @@ from notifier_kafka.window import Window
 
 LOG = logging.getLogger(__name__)
 
+BEAT = 0.5  # seconds
 EXIT_WAIT = 5.0  # seconds that the interpreter's exit waits for what is being handled
 COUNTS = ("handled", "requeued", "refused", "dead_lettered", "malformed", "duplicates")
 
@@ -215,7 +218,11 @@ class Listener:
 
     def _join(self, timeout: float | None) -> None:
         if self._thread is not None:
-            self._thread.join(timeout)
+            deadline = math.inf if timeout is None else time.monotonic() + timeout
+            # Bit by bit: Python sees a signal that another thread took, or that came as the wait began,
+            # only when the wait is over, and it may be the one that is to end it.
+            while self._thread.is_alive() and (left := deadline - time.monotonic()) > 0:
+                self._thread.join(min(left, BEAT))
             if self._thread.is_alive():
                 raise TaskTimeout(f"the listener did not end within {timeout:g} s")
             self._thread = None

@@ -144,7 +144,8 @@ def test_a_leader_that_is_killed_loses_nothing_acknowledged(
     seen: dict[Receipt, Record] = {}
     publishing = Publishing(driver, topic, OFFERED)
     until(lambda: len(publishing.acknowledged) > OFFERED // 10, "a start", 120.0)
-    trio.kill_node(leader(driver, topic))
+    killed = leader(driver, topic)
+    trio.kill_node(killed)
     assert len(publishing.acknowledged) < OFFERED  # so it was under load
 
     def all_seen() -> bool:
@@ -160,6 +161,7 @@ def test_a_leader_that_is_killed_loses_nothing_acknowledged(
     publishing.finish()
     assert publishing.failed == {}
     assert len(publishing.acknowledged) == OFFERED
+    until(lambda: out_of_sync(driver, topic) == [str(killed)], "the dead one to be out of sync")
     # Each where its receipt says, no record twice, and those of a key in the order offered.
     values = {place: int(record.value or b"") for place, record in seen.items()}
     assert values == {place: number for number, place in publishing.acknowledged.items()}
@@ -169,6 +171,13 @@ def test_a_leader_that_is_killed_loses_nothing_acknowledged(
         assert last.get(key, -1) < values[place]
         last[key] = values[place]
     assert len(last) == KEYS
+
+
+def out_of_sync(driver: KafkaDriver, topic: str) -> list[str]:
+    with contextlib.suppress(TransportUnavailable):
+        _, replicas, in_sync = driver.admin().describe_topic(topic).details["partition 0"].split("; ")
+        return sorted(set(replicas.split()[1:]) - set(in_sync.split()))
+    return []
 
 
 def leader(driver: KafkaDriver, topic: str) -> int:

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import subprocess
 import sys
 import threading
 import time
@@ -52,6 +53,36 @@ def test_what_was_handled_is_committed_and_does_not_come_again(
         send(notifier_transport, ["last"])
         wait_for(lambda: second.seen, "the last one")
     assert second.seen == ["last"]
+
+
+def test_a_signal_that_wakes_nobody_ends_a_listener_all_the_same(tmp_path: Path) -> None:
+    """Another thread takes it here. To the main thread it is as one that comes just as its wait begins."""
+    script = f"""
+import signal, threading, time
+from notifier_kafka import listener, target, transport
+from oslo_config import cfg
+
+class Endpoint:
+    def info(self, *message): ...
+
+bus = transport.get_notification_transport(cfg.ConfigOpts(), "sqlite:///{tmp_path}/bus.db")
+each = listener.get_notification_listener(bus, [target.Target(topic="t")], [Endpoint()], pool="pool")
+signal.signal(signal.SIGTERM, lambda *_: each.stop())
+each.start()
+
+def take():
+    time.sleep(0.3)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep({2 * PATIENCE})
+
+threading.Thread(target=take, daemon=True).start()
+each.wait()
+print("ended")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert ended.stdout == "ended\n"
 
 
 def test_pools_each_get_everything_and_members_share(

@@ -148,13 +148,18 @@ def test_a_topic_deleted_in_use_is_made_again(connect: Connect, topic: str) -> N
     driver.admin().delete_topic(topic)
     until(lambda: topic not in driver.admin().list_topics(), "the topic to go")
 
+    told: list[Any] = []
+
     def published() -> bool:
         del settled[:]
         publisher.offer(Record(topic, b"after"), settled.append)
         assert publisher.flush(60) == 0
+        told.extend(settled)
         return isinstance(settled[0], Receipt)
 
     until(published, "publishing to go on", 120.0)
+    # What came too early, if anything did, failed and says of which topic.
+    assert all(isinstance(each, DeliveryFailed) and topic in str(each) for each in told[:-1])
     assert set(contents(driver, topic)) == {b"after"}
 
 

@@ -31,6 +31,9 @@ AT_ONCE = 10.0
 CLUSTERS = ("secured", "misnamed", "certified")
 WRONG = "wr0ng-one"
 REFUSED = "TLS: it refuses our certificate, expired or of an authority not its own: "
+NO_LOGIN = (
+    "no broker lets us in: the login is refused: check user, password and [drivers_kafka] sasl_mechanism"
+)
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -196,9 +199,18 @@ def test_the_other_mechanism(secured: Cluster, connect_to: Connect, topic: str) 
 
 def test_a_wrong_password(secured: Cluster, connect_to: Connect) -> None:
     options = secured.options() | {"sasl_password": WRONG}
-    assert complaints(lambda: connect_to(secured.url, **options)) == {
-        "no broker lets us in: the login is refused: check user, password and [drivers_kafka] sasl_mechanism"
-    }
+    assert complaints(lambda: connect_to(secured.url, **options)) == {NO_LOGIN}
+
+
+def test_a_wrong_password_that_is_sent_as_it_is(connect_to: Connect, tmp_path: pathlib.Path) -> None:
+    cluster = Cluster(tmp_path / "plain", security=Security(sasl="plain"), leashed=True)
+    cluster.start()
+    try:
+        assert connect_to(cluster.url, **cluster.options()).admin().list_topics() is not None
+        options = cluster.options() | {"sasl_password": WRONG}
+        assert complaints(lambda: connect_to(cluster.url, **options)) == {NO_LOGIN}
+    finally:
+        cluster.stop(0.0)
 
 
 def test_what_a_refused_login_does_not_take_stays_in_the_spool(
@@ -389,6 +401,19 @@ def test_a_certificate_of_ours_is_who_we_are(certified: Cluster, connect_to: Con
     publish(connect_to(certified.url, **certified.options()), Record(topic, b"there"))
     driver = connect_to(certified.url, **certified.options(CLIENT))
     assert ON_TOPIC.format(topic) in complaint(driver, lambda driver: describe(driver, topic))
+
+
+def test_a_key_of_ours_may_be_encrypted(
+    certified: Cluster, connect_to: Connect, topic: str, tmp_path: pathlib.Path
+) -> None:
+    options, key = certified.options(), tmp_path / "encrypted.key"
+    how = ["-aes256", "-passout", "pass:s3same", "-in", options["ssl_client_key_file"], "-out", str(key)]
+    subprocess.run(["openssl", "pkey", *how], check=True, capture_output=True)
+    options["ssl_client_key_file"] = str(key)
+    publish(
+        connect_to(certified.url, **options, ssl_client_key_password="s3same"),
+        Record(topic, b"there"),
+    )
 
 
 def without_certificate(cluster: Cluster) -> dict[str, str]:

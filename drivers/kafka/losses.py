@@ -54,11 +54,13 @@ class Losses:
         Return the positions of partitions that went back by themselves: what came of these is
         not to be used.
         """
-        following, back = self._next, {}
+        following = self._next
+        back: dict[Partition, int] = {}
         for _, partition, offset, _ in deliveries:
-            expected = following.get(partition)
-            if partition in back:
+            # Asked first whether there are any: this is done for every record.
+            if back and partition in back:
                 continue
+            expected = following.get(partition)
             if expected != offset:
                 if expected is not None and offset < expected and self._doubts(partition):
                     back[partition] = expected

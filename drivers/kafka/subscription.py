@@ -155,7 +155,9 @@ class KafkaSubscription:
         deliveries = consumer.poll(limit, timeout)
         self._again |= consumer.made_again()
         again = self._again & consumer.owned
-        deliveries = self._followed(consumer, [each for each in deliveries if each.partition not in again])
+        if again:
+            deliveries = [each for each in deliveries if each.partition not in again]
+        deliveries = self._followed(consumer, deliveries)
         if again:
             # The others go on, whatever comes of these.
             self._early = deliveries

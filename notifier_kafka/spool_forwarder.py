@@ -6,15 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from notifier_kafka.driver import Publisher, Receipt, Record
-from notifier_kafka.errors import (
-    DeliveryBarred,
-    DeliveryFailed,
-    MessagingException,
-    OutboxFull,
-    SpoolTooOld,
-)
+from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull, SpoolTooOld
 from notifier_kafka.losses import Losses
 from notifier_kafka.spool_file import Chunk, SpoolFile
+from notifier_kafka.spool_pending import is_kept
 
 LOG = logging.getLogger(__name__)
 
@@ -106,9 +101,7 @@ class Forwarder:
         for record, fate in zip(records, fates, strict=True):
             if isinstance(fate, Receipt):
                 arrived += 1
-            elif isinstance(fate, DeliveryBarred) or (
-                isinstance(fate, MessagingException) and fate.retriable
-            ):
+            elif isinstance(fate, MessagingException) and is_kept(fate):
                 again.append(record)
             elif isinstance(fate, MessagingException):
                 self._losses.lose(record, fate)

@@ -92,8 +92,7 @@ class Pending:
         self._ended = True
 
     def _fail(self, number: int, error: MessagingException) -> None:
-        final = not error.retriable and not isinstance(error, DeliveryBarred)
-        if final or self._ended or len(self._failed) >= self._most:
+        if not is_kept(error) or self._ended or len(self._failed) >= self._most:
             # Before it goes: who sees that nothing is pending must have heard of it.
             self._losses.lose(self.records[number], error)
             self.done.add(number)
@@ -110,3 +109,8 @@ class Pending:
             self._failed.discard(number)
             self._copied.discard(number)
             self.records.pop(number, None)
+
+
+def is_kept(error: MessagingException) -> bool:
+    """Tell whether a spool keeps what failed so: the fault is not the record's."""
+    return error.retriable or isinstance(error, DeliveryBarred)

@@ -111,6 +111,8 @@ class Loop:
 
     def _leave_behind(self) -> None:
         """See to it that nothing that was handled comes again because something before it waits."""
+        if not self._returns.overtaken(leaving=True):
+            return
         late = threading.Event()
         timer = threading.Timer(FAREWELL, late.set)
         timer.daemon = True

@@ -98,10 +98,20 @@ class Bus:
         return [codec.decode(found.record).payload for span in spans for found in driver.read(span)]
 
     def process(self, first: int, count: int, end: str) -> "subprocess.Popen[str]":
+        """Start one that publishes, and wait until it has all on the bus or on the disk."""
         command = [sys.executable, "-c", SCRIPT, self.url, str(self.spool), str(first), str(count), end]
-        return subprocess.Popen(
+        made = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        assert made.stdout is not None
+        assert made.stdout.readline() == "0\n"
+        return made
+
+    def killed_process(self, first: int, count: int) -> "subprocess.Popen[str]":
+        made = self.process(first, count, "hang")
+        made.kill()
+        made.communicate()
+        return made
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         program = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", self.url]
@@ -263,8 +273,6 @@ def test_the_next_process_sends_first_what_the_last_one_left(bus: Bus, end: str)
     bus.made.pop().cleanup()
     with locked(bus.log):
         process = bus.process(0, 500, "hang" if end == "kill" else "")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "0\n"
         if end == "kill":
             process.kill()
         _, said = process.communicate()
@@ -285,11 +293,7 @@ def test_a_second_life_waits_for_who_sends_what_the_first_one_left(
     bus.sender()
     bus.made.pop().cleanup()
     with locked(bus.log):
-        process = bus.process(0, 100, "hang")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "0\n"
-        process.kill()
-        process.communicate()
+        bus.killed_process(0, 100)
     # Another process of the same directory was quicker.
     (taken,), _ = spool_directory.adopt(bus.spool)
     sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
@@ -311,8 +315,6 @@ def test_what_another_process_left_is_sent_whatever_this_one_had_under_way(
     sender = bus.sender()
     with locked(bus.log):
         process = bus.process(10, 10, "hang")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "0\n"
         for number in range(10):
             sender.info({}, "e", number)
         assert sender.flush(PATIENCE) == 0
@@ -328,8 +330,6 @@ def test_a_process_that_lives_keeps_its_file(bus: Bus) -> None:
     bus.sender()
     with locked(bus.log):
         process = bus.process(0, 100, "hang")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "0\n"
         other = bus.sender_in_spool()
         assert other.stats().waiting == 1
         rows = bus.status()
@@ -347,11 +347,7 @@ def test_a_process_that_lives_keeps_its_file(bus: Bus) -> None:
 def test_the_commands_show_and_send_what_is_left(bus: Bus) -> None:
     bus.sender()
     with locked(bus.log):
-        process = bus.process(0, 50, "hang")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "0\n"
-        process.kill()
-        process.communicate()
+        process = bus.killed_process(0, 50)
         (row,) = bus.status()
         assert (row["pid"], row["owner"], row["records"]) == (process.pid, "gone", 50)
         assert row["oldest"]
@@ -451,11 +447,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
 def test_flushing_sets_a_file_aside_that_cannot_be_read(bus: Bus) -> None:
     bus.sender()
     with locked(bus.log):
-        process = bus.process(0, 50, "hang")
-        assert process.stdout is not None
-        assert process.stdout.readline() == "0\n"
-        process.kill()
-        process.communicate()
+        bus.killed_process(0, 50)
     (bus.spool / "00000000000000000001-1.db").write_bytes(b"no database" * 1_000)
     (bus.spool / "00000000000000000001-1.owner").touch()
     done = bus.command("spool", "flush", "--json")

@@ -8,10 +8,20 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 
 from notifier_kafka import forks
-from notifier_kafka.driver import Limits, OnFailure, OnSettled, Receipt, Record
+from notifier_kafka.driver import (
+    Headers,
+    Limits,
+    OnFailure,
+    OnSettled,
+    Partition,
+    Receipt,
+    Record,
+    make_receipt,
+    make_record,
+)
 from notifier_kafka.errors import (
     DeliveryBarred,
     DeliveryFailed,
@@ -33,9 +43,29 @@ FIRST_BACKOFF = 0.05
 LONGEST_BACKOFF = 5.0
 WARNING_INTERVAL = 10.0
 
-Deliver = Callable[[Sequence[Record]], Sequence[Receipt | MessagingException]]
-# A plain tuple: a named one would cost the caller another quarter of a microsecond.
-_Entry = tuple[Record, OnSettled | None, int]
+
+class Landed:
+    """The receipts of a batch that is durable, in its order; each is made when somebody looks at it."""
+
+    def __init__(self) -> None:
+        self.partitions: list[Partition] = []
+        self.offsets: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __iter__(self) -> Iterator[Receipt]:
+        return map(make_receipt, zip(self.partitions, self.offsets, strict=True))
+
+
+Fates = Landed | Sequence[Receipt | MessagingException]
+"""What became of each record of a batch, in their order."""
+
+Deliver = Callable[[Sequence[Record]], Fates]
+# What a record holds, who is told of its fate, its size, and the record where it is of a driver's own kind.
+# Plain tuples of plain things, which Python's collector looks at once: records that wait, a hundred
+# thousand of them, would cost it more than all else that is done for them.
+_Entry = tuple[str, bytes | None, bytes | None, Headers, OnSettled | None, int, Record | None]
 
 
 class Outbox:
@@ -76,7 +106,8 @@ class Outbox:
         return self._closed
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
-        _, value, key, headers = record
+        topic, value, key, headers = record
+        own = None if type(record) is Record else record
         size = len(value) if value else 0
         if key:
             size += len(key)
@@ -93,7 +124,7 @@ class Outbox:
             # a record never waits uncounted.
             self._accepted += 1
             self._bytes += size
-            self._queue.append((record, on_settled, size))
+            self._queue.append((topic, value, key, headers, on_settled, size, own))
             if self._idle:
                 self._idle = False
                 self._arrived.notify()
@@ -176,24 +207,22 @@ class Outbox:
         size = 0
         # Without the lock: nobody else takes, and publishers need not wait for this.
         for _ in range(min(len(queue), BATCH_RECORDS)):
-            if (size := size + queue[0][2]) > BATCH_BYTES and batch:
+            if (size := size + queue[0][5]) > BATCH_BYTES and batch:
                 break
             batch.append(queue.popleft())
         return batch
 
     def _process(self, batch: list[_Entry]) -> None:
-        outcome = self._attempt([record for record, _, _ in batch])
+        outcome = self._attempt(list(map(_record, batch)))
         refused = isinstance(outcome, MessagingException) and not outcome.retriable
         if refused and not isinstance(outcome, LogUnusable) and len(batch) > 1:
             # One of them is to blame; alone, the others need not suffer for it.
             for entry in batch:
-                self._settle([entry], self._attempt([entry[0]]))
+                self._settle([entry], self._attempt([_record(entry)]))
         else:
             self._settle(batch, outcome)
 
-    def _attempt(
-        self, records: Sequence[Record]
-    ) -> Sequence[Receipt | MessagingException] | MessagingException:
+    def _attempt(self, records: Sequence[Record]) -> Fates | MessagingException:
         """Deliver, as often as the limits allow; return what came of it."""
         delay = FIRST_BACKOFF
         tries = 0
@@ -225,26 +254,24 @@ class Outbox:
             self._next_warning = now + WARNING_INTERVAL
             LOG.warning("Publishing waits and tries again: %s", error)
 
-    def _settle(
-        self, batch: list[_Entry], outcome: Sequence[Receipt | MessagingException] | MessagingException
-    ) -> None:
+    def _settle(self, batch: list[_Entry], outcome: Fates | MessagingException) -> None:
         if isinstance(outcome, MessagingException):
             failure = _as_delivery_failure(outcome)
             for entry in batch:
                 self._report(entry, failure)
-        else:
+        elif not isinstance(outcome, Landed) or any(entry[4] is not None for entry in batch):
             for entry, fate in zip(batch, outcome, strict=True):
                 if isinstance(fate, MessagingException):
                     self._report(entry, _as_delivery_failure(fate))
-                elif entry[1] is not None:
+                elif entry[4] is not None:
                     self._report(entry, fate)
         with self._lock:
             self._settled += len(batch)
-            self._bytes -= sum(size for _, _, size in batch)
+            self._bytes -= sum(entry[5] for entry in batch)
             self._progress.notify_all()
 
     def _report(self, entry: _Entry, outcome: Receipt | MessagingException) -> None:
-        record, on_settled, _ = entry
+        record, on_settled = _record(entry), entry[4]
         try:
             if on_settled is not None:
                 on_settled(outcome)
@@ -255,7 +282,11 @@ class Outbox:
             LOG.exception("A callback for a settled record of topic %s raised", record.topic)
 
 
-def _refuse_receipts(records: Sequence[Record], receipts: Sequence[object]) -> list[MessagingException]:
+def _record(entry: _Entry) -> Record:
+    return entry[6] or make_record(entry[:4])
+
+
+def _refuse_receipts(records: Sequence[Record], receipts: Sized) -> list[MessagingException]:
     """Fail records whose driver does not say which of them are durable.
 
     Each with its own error, which is final: another try might write them twice.

@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from notifier_kafka.driver import Receipt, Record, make_receipt
+from notifier_kafka.driver import Record
+from notifier_kafka.outbox import Landed
 
 from . import blocks, catalog
 from .catalog import Head
@@ -28,7 +29,7 @@ WHERE partitions.id = new.id
 
 class _Batch(NamedTuple):
     blocks: list[blocks.Block]
-    receipts: list[Receipt]
+    landed: Landed
     size: int
     moves: list[tuple[int, int, int]]
 
@@ -68,15 +69,15 @@ class Appender:
         self._retention = retention
         self._turn = 0
 
-    def append(self, records: Sequence[Record], give_up: Callable[[], bool] | None = None) -> list[Receipt]:
+    def append(self, records: Sequence[Record], give_up: Callable[[], bool] | None = None) -> Landed:
         """Write ``records`` durably, all or none; stop waiting to once ``give_up()`` is true."""
         with self._log.writing(give_up=give_up) as connection:
-            batch = self._place(records, self._heads(connection, {record.topic for record in records}))
+            batch = self._place(records, self._heads(connection, {topic for topic, _, _, _ in records}))
             blocks.insert(connection, batch.blocks)
             connection.execute(_ADVANCE, (json.dumps(batch.moves),))
         # The batch is durable whatever comes now: an error of this must not have it written again.
         self._retention.tidy(batch.size)
-        return batch.receipts
+        return batch.landed
 
     def _heads(self, connection: sqlite3.Connection, topics: set[str]) -> dict[str, list[Head]]:
         heads = catalog.heads(connection, topics)
@@ -91,14 +92,16 @@ class Appender:
         self._turn += 1
         turn, pack, crc32, most = self._turn, pack_headers, zlib.crc32, 3 * blocks.MOST_RECORDS
         lanes = {topic: [_Lane(head) for head in partitions] for topic, partitions in heads.items()}
-        receipts = []
+        landed = Landed()
+        add_partition, add_offset = landed.partitions.append, landed.offsets.append
         size = 0
         for topic, value, key, headers in records:
             choice = lanes[topic]
             lane = choice[(turn if key is None else crc32(key)) % len(choice)]
             offset = lane.next
             lane.next = offset + 1
-            receipts.append((lane.partition, offset))
+            add_partition(lane.partition)
+            add_offset(offset)
             parts = lane.parts
             parts += (key, value, pack(headers) if headers else None)
             if value:
@@ -111,4 +114,4 @@ class Appender:
             if lane.parts:
                 lane.close_block()
         made = [block for lane in used for block in lane.blocks]
-        return _Batch(made, list(map(make_receipt, receipts)), size, [lane.move() for lane in used])
+        return _Batch(made, landed, size, [lane.move() for lane in used])

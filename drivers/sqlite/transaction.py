@@ -26,7 +26,7 @@ class LogTransaction:
         if not records:
             return []
         try:
-            return self._appender.append(records, lambda: time.monotonic() >= deadline)
+            return list(self._appender.append(records, lambda: time.monotonic() >= deadline))
         except MessagingException as error:
             raise DeliveryFailed(f"transaction aborted: {error}") from error
 

@@ -1,5 +1,6 @@
 """The outbox around callables that block, fail and refuse as a client library may."""
 
+import gc
 import os
 import signal
 import threading
@@ -89,6 +90,43 @@ def test_what_comes_while_it_lingers_goes_with_the_first(log: Log) -> None:
     assert outbox.flush(LONG) == 0
     assert log.batches == [50]
     outbox.close()
+
+
+def test_what_waits_is_soon_no_work_for_the_collector(log: Log, outbox_of: Callable[..., Outbox]) -> None:
+    outbox = outbox_of()
+    log.gate.clear()
+    outbox.offer(record(0))
+    await_true(lambda: log.calls == 1)
+    gc.collect()
+    before = len(gc.get_objects())
+    for n in range(5_000):
+        outbox.offer(Record("t", b"%d" % n, b"key", (("own", b"%d" % n), ("name", b"value"))))
+    # A tuple of tuples may have been before them.
+    gc.collect()
+    gc.collect()
+    assert len(gc.get_objects()) - before < 500
+
+
+def test_a_record_of_a_kind_of_its_own_stays_itself(log: Log, outbox_of: Callable[..., Outbox]) -> None:
+    class Own(Record):
+        number: int
+
+    taken: list[Record] = []
+
+    def deliver(records: Sequence[Record]) -> Sequence[Receipt]:
+        taken.extend(records)
+        return log.deliver(records)
+
+    outbox = Outbox(deliver, log.on_failure, Limits())
+    own = Own("t", b"1")
+    own.number = 7
+    outbox.offer(own)
+    outbox.offer(record(2))
+    assert outbox.flush(LONG) == 0
+    outbox.close()
+    assert taken == [own, record(2)]
+    assert taken[0] is own
+    assert type(taken[1]) is Record
 
 
 def test_delivers_all_in_order_in_shared_batches(log: Log, outbox_of: Callable[..., Outbox]) -> None:

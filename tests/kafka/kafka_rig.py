@@ -1,12 +1,15 @@
 """What the tests of the Kafka driver do again and again."""
 
+import contextlib
+import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from notifier_kafka.driver import Delivery, Limits, Record, Subscription
 from notifier_kafka.errors import MessagingException, TransportUnavailable
+from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 PATIENCE = 60.0
@@ -25,6 +28,16 @@ def _stacks() -> str:
     """Say where each thread is: what hangs once in a hundred runs is known by nothing else."""
     frames = sys._current_frames().items()
     return "".join(f"\nthread {ident}:\n{''.join(traceback.format_stack(at)[-6:])}" for ident, at in frames)
+
+
+@contextlib.contextmanager
+def hung(cluster: Cluster) -> Iterator[None]:
+    """Stop the broker of a cluster that has one, and let it go on afterwards."""
+    cluster.kill_node(1, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        cluster.kill_node(1, signal.SIGCONT)
 
 
 def publish(driver: KafkaDriver, *records: Record) -> None:

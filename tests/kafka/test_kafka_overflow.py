@@ -1,12 +1,12 @@
 """An outbox that is full over Kafka: each policy does what it says, and what is lost is counted."""
 
 import contextlib
-import signal
 from collections.abc import Iterator
+from concurrent import futures
 from typing import Any
 
 import pytest
-from kafka_rig import PATIENCE
+from kafka_rig import PATIENCE, hung
 from oslo_config import cfg
 
 from notifier_kafka import codec, notifier, options, transport
@@ -20,13 +20,20 @@ ROOM, OFFERED = 100, 1_000
 def sending(url: str, topic: str, policy: str, told: list[Any]) -> Iterator[notifier.Notifier]:
     conf = cfg.ConfigOpts()
     options.register(conf)
-    for name, value in {"outbox_records": ROOM, "on_full": policy}.items():
+    for name, value in {"outbox_records": ROOM, "on_full": policy, "block_timeout": PATIENCE}.items():
         conf.set_override(name, value, group=options.NOTIFICATIONS)
     bus = transport.get_notification_transport(conf, url, on_failure=lambda one, _: told.append(one.payload))
     try:
         yield notifier.Notifier(bus, "p", driver="messagingv2", topics=[topic])
     finally:
         bus.cleanup()
+
+
+def arrived(sender: notifier.Notifier, topic: str) -> list[Any]:
+    """Return what is on the topic, without the first that warmed it up."""
+    driver = sender.transport.driver
+    (span,) = driver.spans([f"{topic}.info"])
+    return [codec.decode(each.record).payload for each in driver.read(span)][1:]
 
 
 @pytest.mark.parametrize("policy", ["drop_newest", "drop_oldest", "raise"])
@@ -36,20 +43,16 @@ def test_a_full_outbox_does_what_was_asked_for(
     told: list[Any] = []
     raised: list[int] = []
     with sending(f"{fragile.url}/?client={client}&topic_partitions=1", topic, policy, told) as sender:
-        sender.prepare(wait=True).info({}, "warm.up", -1)
-        fragile.kill_node(1, signal.SIGSTOP)
-        try:
+        sender.info({}, "warm.up", -1)
+        assert sender.flush(PATIENCE) == 0
+        with hung(fragile):
             for number in range(OFFERED):
                 try:
                     sender.info({}, "e", number)
                 except OutboxFull:
                     raised.append(number)
-        finally:
-            fragile.kill_node(1, signal.SIGCONT)
         assert sender.flush(PATIENCE) == 0
-        driver = sender.transport.driver
-        (span,) = driver.spans([f"{topic}.info"])
-        _warm, *kept = [codec.decode(each.record).payload for each in driver.read(span)]
+        kept = arrived(sender, topic)
         lost = sender.stats().lost
     assert len(kept) == ROOM
     assert sorted([*kept, *(raised if policy == "raise" else told)]) == list(range(OFFERED))
@@ -59,3 +62,20 @@ def test_a_full_outbox_does_what_was_asked_for(
     else:
         assert kept == list(range(ROOM))
     assert lost == ({} if policy == "raise" else {"OutboxFull": OFFERED - ROOM})
+
+
+def test_block_waits_for_room_and_loses_nothing(fragile: Cluster, client: str, topic: str) -> None:
+    url = f"{fragile.url}/?client={client}&topic_partitions=1"
+    with sending(url, topic, "block", []) as sender, futures.ThreadPoolExecutor(1) as pool:
+        sender.info({}, "warm.up", -1)
+        assert sender.flush(PATIENCE) == 0
+        with hung(fragile):
+            for number in range(ROOM):
+                sender.info({}, "e", number)
+            waiting = pool.submit(sender.info, {}, "e", ROOM)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.5)
+        waiting.result(PATIENCE)
+        assert sender.flush(PATIENCE) == 0
+        assert arrived(sender, topic) == list(range(ROOM + 1))
+        assert sender.stats().lost == {}

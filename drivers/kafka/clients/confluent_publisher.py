@@ -5,7 +5,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 import confluent_kafka
@@ -16,8 +15,9 @@ from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingExce
 
 from .. import errors, properties
 from . import client
+from .confluent_entry import Entry, make_entry
+from .confluent_front import LOOK, Front
 from .confluent_link import SUSPICIOUS, Link, forgotten, made, translate
-from .confluent_takeover import Entry, Takeover
 
 LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,6 @@ SERVE = 0.2  # seconds between looks whether a publisher was closed
 UNPLACED = -1  # librdkafka chooses
 UNKNOWN = -1  # an offset that no broker tells, as with acks = 0
 GRACE = 2.0  # seconds that close gives what is on the wire
-LOOK = 0.05
 GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - public names
 
 
@@ -38,33 +37,34 @@ class Publisher:
         self._on_failure = on_failure
         self._restore = restore
         self._gone: set[str] = set()
-        self._wanted = False
-        self._quiet_since = time.monotonic()
-        self._takeover: Takeover | None = None
+        self._wanted = self._told = self._heard = False
+        self._again_at = time.monotonic()
         self._numbers = itertools.count()
+        self._on_report = self._report
         self._acknowledged = str(config.get("acks")) != "0"
         self._config = config
         self._producer = made(confluent_kafka.Producer, config, self._link)
+        self._front = Front(config, self._go_on_with, self._fail)
         threading.Thread(target=self._serve, name="notifier-kafka-reports", daemon=True).start()
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
         if self._closed:
             raise DeliveryFailed("the publisher is closed: publish before closing it")
-        takeover = self._takeover
-        entry = (next(self._numbers), record, on_settled)
-        if takeover is not None and takeover.put_aside(entry):
-            return
-        self._produce(entry)
+        place = record.number if isinstance(record, client.Placed) else UNPLACED
+        entry: Entry = make_entry((self._on_report, next(self._numbers), *record, place, on_settled))
+        try:
+            if not (self._front.active and self._front.put_aside(entry)):
+                self._produce(entry)
+        finally:
+            # In the middle of it, by another thread or a signal handler.
+            if self._closed:
+                self._give_up()
 
     def _produce(self, entry: Entry) -> None:
-        _, record, _ = entry
-        topic, value, key, headers = record
-        # A report brings no headers back, and a failed record has to be whole: so each goes with
-        # a callable that holds it, and a bound method is the cheapest one to make.
-        report = MethodType(self._report, entry)
-        place = record.number if isinstance(record, client.Placed) else UNPLACED
+        # A report brings no headers back, and a failed record has to be whole: so the report calls it.
+        _, _, topic, value, key, headers, place, _ = entry
         try:
-            self._producer.produce(topic, value, key, place, on_delivery=report, headers=list(headers))
+            self._producer.produce(topic, value, key, place, on_delivery=entry, headers=list(headers))
         except BufferError:
             raise OutboxFull(f"{len(self._producer)} records wait already: Kafka is slow or away") from None
         except KafkaException as error:
@@ -81,50 +81,56 @@ class Publisher:
     def flush(self, timeout: float) -> int:
         deadline = time.monotonic() + timeout
         while True:
-            producer = self._producer
+            # Some wait in front of it, or another one takes over what this one had.
+            producer, waited = self._producer, self._front.active
             left = int(producer.flush(max(0.0, deadline - time.monotonic())))
-            if self._takeover is None and producer is self._producer:
+            if not waited and not self._front.active and producer is self._producer:
                 return left
-            # Another one takes over what this one had.
-            time.sleep(LOOK)
-            if time.monotonic() >= deadline:
-                return max(left, 1)
+            if (rest := deadline - time.monotonic()) <= 0:
+                # In this order: they go from here to there.
+                return max(len(self._front) + len(self._producer), 1)
+            time.sleep(min(LOOK, rest))
 
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._producer.purge(in_queue=True, in_flight=False)
-            if self._producer.flush(GRACE):
-                self._producer.purge(in_queue=True, in_flight=True)
-                self._producer.flush(GRACE)
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self._front.hand_over()
+        self._producer.purge(in_queue=True, in_flight=False)
+        if self._producer.flush(GRACE):
+            self._producer.purge(in_queue=True, in_flight=True)
+            self._producer.flush(GRACE)
 
     def _serve(self) -> None:
-        told = False
         while not self._closed:
-            served = 0
             try:
-                served = self._producer.poll(SERVE)
+                self._producer.poll(SERVE)
             except KafkaException as error:
                 self._link.on_error(error.args[0])
-            while self._gone:
+            for _ in range(len(self._gone)):  # those that come meanwhile wait: so do the reports
+                self._front.hand_over()
                 self._find(self._gone.pop())
-            if (self._wanted and self._link.fatal) or self._is_forgotten(served):
-                self._renew()
-            down = self._link.down
-            if (down is not None) != told:
-                told = not told
-                LOG.warning(
-                    "Publishing waits: %s" if told else "Publishing goes on%s", self._link.reason() or ""
-                )
+            try:
+                self._look_after()
+            except MessagingException as error:
+                self._again_at = time.monotonic() + SUSPICIOUS
+                LOG.warning("Publishing waits: %s", error)
+        # What was put aside since it was closed.
+        self._front.hand_over()
 
-    def _is_forgotten(self, served: int) -> bool:
-        now = time.monotonic()
-        if served or not len(self._producer):
-            self._quiet_since = now
-        if now - self._quiet_since < SUSPICIOUS:
-            return False
-        self._quiet_since = now
-        return forgotten(self._producer, self._config)
+    def _look_after(self) -> None:
+        """Start anew if need be, and tell of the connections. Raises when a file of TLS has gone, say."""
+        heard, self._heard = self._heard, False
+        quiet = self._front.look(len(self._producer), heard=heard, connected=self._link.down is None)
+        wanted = self._wanted and self._link.fatal and time.monotonic() >= self._again_at
+        if wanted or (quiet >= SUSPICIOUS and forgotten(self._producer, self._config)):
+            self._renew()
+        if (self._link.down is not None) != self._told:
+            self._told = not self._told
+            said = "Publishing waits: %s" if self._told else "Publishing goes on%s"
+            LOG.warning(said, self._link.reason() or "")
 
     def _renew(self) -> None:
         """Have a new producer go on with all that the old one holds, and with what is offered meanwhile.
@@ -132,29 +138,20 @@ class Publisher:
         An idempotent one that lost its thread fails all, and one that forgot its brokers sends nothing.
         What was on the way may arrive twice.
         """
+        new = made(confluent_kafka.Producer, self._config, self._link)
         LOG.warning("Publishing starts anew: librdkafka does not go on by itself")
         old, self._wanted, self._link.fatal = self._producer, False, False
-        new = made(confluent_kafka.Producer, self._config, self._link)
-        self._takeover = Takeover(self._config["queue.buffering.max.messages"])
-        self._takeover.empty(old)
+        self._front.stand_in(len(old))
+        self._front.empty(old)
         self._producer, self._link.down = new, None
         # Once more, for those who were in the middle of an offer.
-        self._takeover.empty(old)
-        self._takeover.hand_over(self._go_on_with)
-        self._takeover = None
+        self._front.empty(old)
+        self._front.hand_over()
 
     def _go_on_with(self, entry: Entry) -> None:
-        while not self._closed:
-            try:
-                self._produce(entry)
-            except OutboxFull:
-                self._producer.poll(LOOK)
-            except MessagingException as error:
-                self._fail(entry, error)
-                return
-            else:
-                return
-        self._fail(entry, DeliveryGivenUp("the publisher was closed before this record was sent"))
+        if self._closed:
+            raise DeliveryGivenUp("the publisher was closed before this record was sent")
+        self._produce(entry)
 
     def _find(self, topic: str) -> None:
         """Make a topic again and let librdkafka see it, which by itself looks after minutes."""
@@ -165,19 +162,19 @@ class Publisher:
             LOG.debug("Looking for topic %s: %s", topic, error)
 
     def _report(self, entry: Entry, error: KafkaError | None, message: Any) -> None:
-        _, record, on_settled = entry
+        self._heard = True
         if error is not None:
-            if (takeover := self._takeover) is None or not takeover.take_back(error, entry):
-                self._fail(entry, errors.for_record(translate(error, f"topic {record.topic}")))
+            if self._closed or not self._front.take_back(error, entry):
+                self._fail(entry, errors.for_record(translate(error, f"topic {entry.topic}")))
             return
         self._link.down = None
         offset = message.offset()
         if offset is None and self._acknowledged:
             self._send_again(entry)
-        elif on_settled is not None:
+        elif (on_settled := entry.on_settled) is not None:
             place = Partition(message.topic(), message.partition())
             receipt = Receipt(place, UNKNOWN if offset is None else offset)
-            self._tell(record, lambda: on_settled(receipt))
+            self._tell(entry.topic, lambda: on_settled(receipt))
 
     def _send_again(self, entry: Entry) -> None:
         """Send what librdkafka says was written, and not where: it saw that a later one was (KAFKA-15591)."""
@@ -187,12 +184,12 @@ class Publisher:
             self._fail(entry, error)
 
     def _fail(self, entry: Entry, error: MessagingException) -> None:
-        _, record, on_settled = entry
-        self._tell(record, lambda: on_settled(error) if on_settled else self._on_failure(record, error))
+        record, on_settled = Record(*entry[2:6]), entry.on_settled
+        self._tell(entry.topic, lambda: on_settled(error) if on_settled else self._on_failure(record, error))
 
-    def _tell(self, record: Record, call: Callable[[], object]) -> None:
+    def _tell(self, topic: str, call: Callable[[], object]) -> None:
         try:
             call()
         except Exception:
             # The user's code on our thread: its error must not end publishing.
-            LOG.exception("A callback for a record of topic %s raised", record.topic)
+            LOG.exception("A callback for a record of topic %s raised", topic)

@@ -131,6 +131,9 @@ Start = Literal["earliest", "latest"] | float
 OnFailure = Callable[[Record, MessagingException], None]
 """Called from a thread of the driver's for a record that will not become durable."""
 
+OnDeleted = Callable[[Sequence[Delivery]], None]
+"""Called from a thread of the driver's with records that its retention has deleted."""
+
 OnSettled = Callable[[Receipt | MessagingException], None]
 """Called once, from a thread of the driver's, when the fate of one record is known."""
 
@@ -285,6 +288,12 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def admin(self) -> Admin: ...
+
+    def on_deleted(self, tell: OnDeleted) -> None:  # noqa: B027 - whose log is kept by others has nothing to tell
+        """Tell of what the retention that runs in this driver deletes from now on.
+
+        What ``tell`` raises is logged, and changes nothing: the records are gone by then.
+        """
 
     def trouble(self) -> str | None:
         """What keeps records from the log now, as far as can be told; for people. Blocks for seconds."""

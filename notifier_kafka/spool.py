@@ -204,7 +204,8 @@ class Spool:
         self._thread = None
         self.spooled = 0
         self.pending = Pending(self._terms.memory.records, self._losses, self.divert)
-        self._files = Files(self._terms.directory, self._terms.most, self._make, self._losses)
+        terms = self._terms
+        self._files = Files(terms.directory, terms.most, self._make, self._losses, self.pending.uncopy)
         # Until the thread has started, which keep() sees to.
         self.spooling = True
         self._looked = 0.0

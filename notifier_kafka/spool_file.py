@@ -9,6 +9,7 @@ import functools
 import itertools
 import logging
 import pathlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ Opener = Callable[[pathlib.Path], Driver]
 
 
 class Chunk(NamedTuple):
-    """Some of what is to be sent; ``lost`` records before it were deleted for lack of space."""
+    """Some of what is to be sent; ``lost`` records before it went, and nobody was told which."""
 
     topic: str
     entries: Sequence[tuple[int, Record, float]]
@@ -57,6 +58,11 @@ class SpoolFile:
         self._owned = owned
         self._log = log
         self._positions: dict[str, int] | None = None
+        self._tells = False
+        # By topic: what is being sent, and up to where it was told what else is deleted.
+        self._sending: dict[str, range] = {}
+        self._told: dict[str, int] = {}
+        self._leaving = threading.Lock()
         self._publisher = log.publisher(
             lambda record, why: on_failure(unwrap(record)[1], why), limits._replace(retry=RETRY)
         )
@@ -70,6 +76,16 @@ class SpoolFile:
         """Take a record without waiting for the disk. Raises ``OutboxFull``."""
         self._publisher.offer(wrap(BACK, 0, record))
         self.kept += 1
+
+    def tell_deleted(self, tell: Callable[[int, Record], None]) -> None:
+        """Tell of each record, and its number, that is deleted for lack of space before it is sent."""
+
+        def on_deleted(deliveries: Sequence[Delivery]) -> None:
+            for delivery in self._take_leave(deliveries):
+                tell(*unwrap(delivery.record))
+
+        self._tells = True
+        self._log.on_deleted(on_deleted)
 
     def unwritten(self, timeout: float) -> int:
         """Wait until what was kept is on the disk; return how many records are not."""
@@ -85,17 +101,25 @@ class SpoolFile:
     def read(self, limit: int) -> Chunk | None:
         """Return what is to be sent next, in order."""
         for span in self._unsent():
-            position = self._read_positions().get(span.partition.topic, 0)
+            topic = span.partition.topic
             deliveries = list(itertools.islice(self._log.read(span), limit))
             if deliveries:
                 stop = deliveries[-1].offset + 1
-                entries = [_entry(delivery) for delivery in deliveries]
-                return Chunk(span.partition.topic, entries, stop, span.start - position)
+                with self._leaving:
+                    # Some may have been deleted, and told, since they were read.
+                    told = self._told.get(topic, 0)
+                    deliveries = [each for each in deliveries if each.offset >= told]
+                    first = deliveries[0].offset if deliveries else stop
+                    lost = self._untold(span, first)
+                    self._sending[topic] = range(first, stop)
+                return Chunk(topic, [_entry(each) for each in deliveries], stop, lost)
         return None
 
     def commit(self, chunk: Chunk) -> None:
         """Go on behind ``chunk`` from now on, also in another process once this is durable."""
-        self._read_positions()[chunk.topic] = chunk.stop
+        with self._leaving:
+            self._read_positions()[chunk.topic] = chunk.stop
+            self._sending.pop(chunk.topic, None)
         self._log.admin().reset_group(GROUP, {Partition(chunk.topic, 0): chunk.stop})
 
     def unsent(self) -> Iterator[Record]:
@@ -115,11 +139,17 @@ class SpoolFile:
 
     def leave(self) -> int:
         """Let go of the file; return how many records it has for the process that takes it next."""
+        # From now on nothing is written, and so nothing deleted.
+        self._publisher.close()
         try:
             count = self.waiting().records
         except MessagingException as error:
             LOG.error("What is left in a spool file is not known: %s", error)
             count = 1
+        try:
+            self._note_told()
+        except MessagingException as error:
+            LOG.warning("What a spool file dropped is counted again by who takes it: %s", error)
         self._log.close()
         if count:
             self._owned.release()
@@ -135,6 +165,41 @@ class SpoolFile:
     def abandon(self) -> None:
         """Let go of it in a child process: the file is the parent's."""
         self._owned.release()
+
+    def _take_leave(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Note what is deleted; return what of it was neither sent nor is being sent."""
+        with self._leaving:
+            positions = self._read_positions()
+            gone = [each for each in deliveries if self._is_unsent(each, positions)]
+            # In their order, so the last counts.
+            self._told |= {each.partition.topic: each.offset + 1 for each in gone}
+        return gone
+
+    def _is_unsent(self, delivery: Delivery, positions: dict[str, int]) -> bool:
+        topic, offset = delivery.partition.topic, delivery.offset
+        return offset >= positions.get(topic, 0) and offset not in self._sending.get(topic, ())
+
+    def _untold(self, span: Span, first: int) -> int:
+        """Count what is deleted before the first that is there, and was told by nobody."""
+        topic = span.partition.topic
+        if not self._tells:
+            positions = self._read_positions()
+            lost, positions[topic] = span.start - positions.get(topic, 0), span.start
+            return lost
+        # What could not be sent the last time, and is deleted since.
+        again = self._sending.get(topic, range(0))
+        return max(0, min(first, again.stop) - again.start)
+
+    def _note_told(self) -> None:
+        """Let nobody else count as lost what was told; what was under way may be."""
+        held = self._read_positions()
+        ends = {
+            topic: min(stop, self._sending[topic].start) if topic in self._sending else stop
+            for topic, stop in self._told.items()
+        }
+        told = {Partition(topic, 0): stop for topic, stop in ends.items() if held.get(topic, 0) < stop}
+        if told:
+            self._log.admin().reset_group(GROUP, told)
 
     def _read_positions(self) -> dict[str, int]:
         if self._positions is None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from notifier_kafka import spool_directory
+from notifier_kafka.driver import Record
 from notifier_kafka.errors import LogUnusable, MessagingException, SpoolFull
 from notifier_kafka.losses import Losses
 from notifier_kafka.spool_file import SpoolFile
@@ -15,16 +16,22 @@ LOG = logging.getLogger(__name__)
 LOOK = 500  # records between looks whether to stop
 
 Make = Callable[[spool_directory.Owned], SpoolFile]
+Still = Callable[[int], bool]
 
 
 class Files:
     """Files in the order in which they are sent. The caller sees to it that one thread at a time is here."""
 
-    def __init__(self, directory: pathlib.Path, most: int, make: Make, losses: Losses) -> None:
+    def __init__(
+        self, directory: pathlib.Path, most: int, make: Make, losses: Losses, still: Still = lambda _: False
+    ) -> None:
+        """``still`` tells of the number of a copy that is deleted whether its record is not lost thereby."""
         self._directory = directory
         self._most = most
         self._make = make
         self._losses = losses
+        self._still = still
+        self._why = SpoolFull(f"the spool {directory} exceeded spool_bytes")
         self.files: deque[SpoolFile] = deque()
         self.current: SpoolFile | None = None
         """The one that is written to."""
@@ -46,6 +53,7 @@ class Files:
         """Return the one to write to, which may be new."""
         if self.current is None:
             self.current = self._make(spool_directory.create(self._directory))
+            self.current.tell_deleted(self._lose)
             self.files.append(self.current)
         return self.current
 
@@ -81,19 +89,22 @@ class Files:
 
         May take long, so nobody should have to wait for it. Stops early when it is ``stopped``.
         """
-        why = SpoolFull(f"the spool {self._directory} exceeded spool_bytes")
         while self.surplus:
             file = self.surplus[0]
             try:
                 for number, record in enumerate(file.unsent()):
                     if not number % LOOK and stopped():
                         return
-                    self._losses.lose(record, why)
+                    self._losses.lose(record, self._why)
             except MessagingException as error:
                 LOG.error("What is lost with a spool file is not known: %s", error)
-                self._losses.count("SpoolFull", 1, str(why))
+                self._losses.count("SpoolFull", 1, str(self._why))
             self.surplus.popleft()
             file.remove()
+
+    def _lose(self, number: int, record: Record) -> None:
+        if not (number and self._still(number)):
+            self._losses.lose(record, self._why)
 
     def set_aside(self, error: LogUnusable) -> None:
         """Go on without the first, which cannot be read."""

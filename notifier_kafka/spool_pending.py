@@ -14,7 +14,9 @@ class Pending:
     """Numbered records, oldest first.
 
     One leaves when it is acknowledged, lost, or when its client has given it up and a copy
-    is in the spool. A copy whose number is in ``done`` need not be sent.
+    is in the spool. A copy whose number is in ``done`` need not be sent. A copy that had to
+    make room is made again only when the client gives up its record: until then it would take
+    the room of records that nobody else has.
     """
 
     def __init__(self, most: int, losses: Losses, divert: Callable[[str], None]) -> None:
@@ -27,6 +29,9 @@ class Pending:
         # Reentrant: a callback may come to a thread of the user's, and so may a signal.
         self._lock = threading.RLock()
         self._copied: set[int] = set()
+        self._being_copied: set[int] = set()
+        # Of those copied, the ones whose copies were deleted.
+        self._dropped: set[int] = set()
         self._failed: set[int] = set()
         self._oldest: int | None = None
         self._since = 0.0
@@ -43,8 +48,7 @@ class Pending:
         with self._lock:
             self.records.pop(number, None)
             if number in self._copied:
-                self._copied.discard(number)
-                self.done.add(number)
+                self._retire(number)
 
     def settle(self, number: int, outcome: Receipt | MessagingException) -> None:
         """Learn what became of a record."""
@@ -52,14 +56,13 @@ class Pending:
             # Without the lock, for it is done for every record.
             self.records.pop(number, None)
             if number in self._copied:
-                self._copied.discard(number)
-                self.done.add(number)
-        elif number in self.records and not (self._ended and number in self._copied):
+                self._retire(number)
+        elif number in self.records and not (self._ended and self._is_safe(number)):
             self._fail(number, outcome)
 
     def unsafe(self) -> int:
         """Count what is in memory alone."""
-        return max(0, len(self.records) - len(self._copied))
+        return max(0, len(self.records) - len(self._copied) + len(self._dropped))
 
     def stuck(self, seconds: float) -> bool:
         """Tell whether the oldest has been the oldest for that long. To be asked often."""
@@ -75,31 +78,66 @@ class Pending:
 
     def uncopied(self) -> list[tuple[int, Record]]:
         """List what is in memory alone, oldest first."""
-        return [entry for entry in self.records.copy().items() if entry[0] not in self._copied]
+        with self._lock:
+            found = [entry for entry in self.records.copy().items() if entry[0] not in self._copied]
+            self._being_copied = {number for number, _ in found}
+        return found
 
     def note_copies(self, numbers: Collection[int]) -> None:
         """Learn that these are on the disk as well."""
         with self._lock:
-            self._copied.update(numbers)
+            written = self._being_copied.intersection(numbers)
+            self._being_copied -= written
+            self._copied |= written
             # Acknowledged while they were being written.
-            gone = {number for number in numbers if number not in self.records}
-            self._copied -= gone
-            self.done |= gone
+            for number in [number for number in written if number not in self.records]:
+                self._retire(number)
             self._release(numbers)
+
+    def uncopy(self, number: int) -> bool:
+        """Learn that a copy was deleted; tell whether that is no loss: the client has it, or the bus."""
+        with self._lock:
+            if number in self._failed:
+                # Deleted by the transaction that wrote it: there is no room for it at all.
+                self._failed.discard(number)
+                self._being_copied.discard(number)
+                self.records.pop(number, None)
+                return False
+            if number in self.records:
+                self._copied.add(number)
+                self._dropped.add(number)
+                if number not in self.records:  # acknowledged meanwhile
+                    self._retire(number)
+            # In the order in which it goes from one to the next.
+            return any(
+                number in where for where in (self.records, self._being_copied, self._copied, self.done)
+            )
 
     def end(self) -> None:
         """Take no failure for a loss any more where there is a copy: the clients are being closed."""
         self._ended = True
 
+    def _is_safe(self, number: int) -> bool:
+        return number in self._copied and number not in self._dropped
+
+    def _retire(self, number: int) -> None:
+        """Note that the copy of a record that is gone need not be sent."""
+        # First this: who asks meanwhile finds the number in one of them.
+        self.done.add(number)
+        self._copied.discard(number)
+        self._dropped.discard(number)
+
     def _fail(self, number: int, error: MessagingException) -> None:
         if not is_kept(error) or self._ended or len(self._failed) >= self._most:
             # Before it goes: who sees that nothing is pending must have heard of it.
             self._losses.lose(self.records[number], error)
-            self.done.add(number)
             self.records.pop(number)
-            self._copied.discard(number)
+            self._retire(number)
             return
         with self._lock:
+            if number in self._dropped:
+                self._dropped.discard(number)
+                self._copied.discard(number)
             self._failed.add(number)
             self._release([number])
         self._divert(str(error))

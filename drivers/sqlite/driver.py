@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
-from notifier_kafka.driver import Delivery, Driver, Limits, OnFailure, Span, Start
+from notifier_kafka.driver import Delivery, Driver, Limits, OnDeleted, OnFailure, Span, Start
 from notifier_kafka.errors import ConfigurationError, InvalidTransportURL, MessagingException
 from notifier_kafka.outbox import Outbox
 from notifier_kafka.url import TransportURL
@@ -43,6 +43,7 @@ class SqliteDriver(Driver):
         self._log = LogFile(url.virtual_host, self._file_settings)
         self._outboxes: weakref.WeakSet[Outbox] = weakref.WeakSet()
         self._subscriptions: weakref.WeakSet[LogSubscription] = weakref.WeakSet()
+        self._tell_deleted: OnDeleted | None = None
 
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Outbox:
         linger = self._settings.linger
@@ -102,6 +103,9 @@ class SqliteDriver(Driver):
     def admin(self) -> LogAdmin:
         return LogAdmin(self._log, self._partitions)
 
+    def on_deleted(self, tell: OnDeleted) -> None:
+        self._tell_deleted = tell
+
     def close(self) -> None:
         for outbox in list(self._outboxes):
             outbox.close()
@@ -115,7 +119,7 @@ class SqliteDriver(Driver):
         return Appender(self._log, self._partitions, self._retention())
 
     def _retention(self) -> Retention:
-        return Retention(self._log, self._bounds)
+        return Retention(self._log, self._bounds, lambda: self._tell_deleted)
 
     @functools.cached_property
     def _settings(self) -> SimpleNamespace:

@@ -4,10 +4,10 @@ import logging
 import math
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from notifier_kafka.driver import Partition
+from notifier_kafka.driver import Delivery, OnDeleted, Partition
 from notifier_kafka.errors import MessagingException
 
 from . import blocks, catalog
@@ -43,9 +43,15 @@ class Bounds(NamedTuple):
 class Retention:
     """Runs now and then, beside publishing and beside the leases of listeners."""
 
-    def __init__(self, log: LogFile, bounds: Callable[[], Bounds]) -> None:
+    def __init__(
+        self,
+        log: LogFile,
+        bounds: Callable[[], Bounds],
+        told: Callable[[], OnDeleted | None] = lambda: None,
+    ) -> None:
         self._log = log
         self._bounds = bounds
+        self._told = told
         self._due = 0.0
         self._written = 0
 
@@ -69,12 +75,25 @@ class Retention:
         if not any(bounds) or (time.monotonic() < self._due and not much):
             return 0
         self._written = 0
+        tell, deleted, gone = self._told(), 0, []
         with self._log.writing(give_up=give_up) as connection:
-            deleted = _trim_old(connection, bounds.seconds) if bounds.seconds else 0
-            if bounds.bytes:
-                deleted += _trim_much(connection, bounds.bytes)
+            for one, stop in _surplus(connection, bounds):
+                if tell is not None:
+                    gone += _records(connection, one, stop)
+                catalog.trim(connection, one, stop)
+                deleted += stop - one.first
         self._due = 0.0 if deleted else time.monotonic() + _INTERVAL
+        if tell is not None and gone:
+            _tell(tell, gone)
         return deleted
+
+
+def _tell(tell: OnDeleted, gone: list[Delivery]) -> None:
+    try:
+        tell(gone)
+    except Exception:
+        # The user's code on our thread: whoever deletes by the way has other work, which is done already.
+        LOG.exception("A callback for %d records that were deleted raised", len(gone))
 
 
 def _oldest(connection: sqlite3.Connection) -> list[Head]:
@@ -82,29 +101,46 @@ def _oldest(connection: sqlite3.Connection) -> list[Head]:
     return [Head(Partition(topic, number), *rest) for topic, number, *rest in found]
 
 
-def _trim_old(connection: sqlite3.Connection, seconds: float) -> int:
+def _surplus(connection: sqlite3.Connection, bounds: Bounds) -> Iterator[tuple[Head, int]]:
+    """Yield partitions with the offset up to which they are to be trimmed, each once the one before is."""
+    if bounds.seconds:
+        yield from _too_old(connection, bounds.seconds)
+    if bounds.bytes:
+        yield from _too_much(connection, bounds.bytes)
+
+
+def _too_old(connection: sqlite3.Connection, seconds: float) -> Iterator[tuple[Head, int]]:
     limit = time.time() - seconds
-    deleted = 0
+    left = STEP_RECORDS
     for one in _oldest(connection):
-        if one.stamp >= limit * blocks.MICROSECONDS or deleted >= STEP_RECORDS:
+        if one.stamp >= limit * blocks.MICROSECONDS or left <= 0:
             break
-        stop = min(catalog.offset_at(connection, one, limit), one.first + STEP_RECORDS - deleted)
-        catalog.trim(connection, one, stop)
-        deleted += stop - one.first
-    return deleted
+        stop = min(catalog.offset_at(connection, one, limit), one.first + left)
+        left -= stop - one.first
+        yield one, stop
 
 
-def _trim_much(connection: sqlite3.Connection, most: int) -> int:
+def _too_much(connection: sqlite3.Connection, most: int) -> Iterator[tuple[Head, int]]:
     used = _bytes_used(connection)
     partitions = _oldest(connection)
     held = sum(one.next - one.first for one in partitions)
-    if used <= most or not held:
-        return 0
-    oldest = partitions[0]
-    surplus = math.ceil((used - most) * held / used)
-    stop = min(oldest.first + min(surplus, STEP_RECORDS), oldest.next)
-    catalog.trim(connection, oldest, stop)
-    return stop - oldest.first
+    if used > most and held:
+        oldest = partitions[0]
+        surplus = math.ceil((used - most) * held / used)
+        yield oldest, min(oldest.first + min(surplus, STEP_RECORDS), oldest.next)
+
+
+def _records(connection: sqlite3.Connection, one: Head, stop: int) -> list[Delivery]:
+    """Read the records of a partition up to an offset."""
+    reader, found, at = blocks.Reader(), list[Delivery](), one.first
+    while at < stop:
+        start, end = (blocks.first_id(one.id, offset) for offset in (at, stop))
+        frame = reader.frame(connection, start, end, stop - at)
+        if frame is None:
+            break
+        found += blocks.deliveries(frame, one.partition)
+        at = frame.stop
+    return found
 
 
 def _bytes_used(connection: sqlite3.Connection) -> int:

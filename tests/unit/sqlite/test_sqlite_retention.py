@@ -2,11 +2,12 @@
 
 import pathlib
 import time
+from collections.abc import Sequence
 
 import pytest
 from sqlite_rig import LONG, await_true, ends, numbers, open_driver, publish, read_all, unexpected
 
-from notifier_kafka.driver import Limits, Partition, Record
+from notifier_kafka.driver import Delivery, Limits, Partition, Record
 from notifier_kafka_drivers.sqlite import logfile, retention
 from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
 
@@ -41,6 +42,23 @@ def test_everything_may_go_and_offsets_go_on(path: pathlib.Path) -> None:
         publish(driver, "t", [10])
         (delivery,) = read_all(driver, "t")
         assert delivery.offset == 10
+
+
+@pytest.mark.parametrize("bounds", [Bounds(1e-6, 0), Bounds(0, 1)])
+def test_who_asked_is_told_of_what_is_deleted(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+) -> None:
+    # Not at the end of a block, of which a part stays in the file.
+    monkeypatch.setattr(retention, "STEP_RECORDS", 300)
+    told: list[Delivery] = []
+    with open_driver(path, "partitions=1") as driver:
+        publish(driver, "t", range(700))
+        whole = read_all(driver, "t")
+        driver.on_deleted(told.extend)
+        keep = Retention(driver._log, lambda: bounds, lambda: told.extend)
+        while keep.step():
+            assert told + read_all(driver, "t") == whole
+        assert len(told) >= 300
 
 
 def test_a_step_is_bounded(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,3 +148,25 @@ def test_a_failing_step_does_not_repeat_what_was_published(
         publish(driver, "t", [1])
         assert sorted(numbers(read_all(driver, "t"))) == [0, 1]
     assert "Housekeeping is put off" in caplog.text
+
+
+def test_a_callback_that_raises_fails_nothing_that_was_published(
+    path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[int] = []
+
+    def tell(gone: Sequence[Delivery]) -> None:
+        told.extend(numbers(gone))
+        raise ValueError("of the callback's own")
+
+    with open_driver(path, "retention_seconds=3600") as driver:
+        driver.on_deleted(tell)
+        publish(driver, "t", [0])
+        with driver._log.writing() as connection:
+            connection.execute("UPDATE blocks SET stamp = 0")
+        publish(driver, "t", [1])
+        assert (told, numbers(read_all(driver, "t"))) == ([0], [1])
+    assert [record.getMessage() for record in caplog.records] == [
+        "A callback for 1 records that were deleted raised"
+    ]
+    assert "ValueError: of the callback's own" in caplog.text

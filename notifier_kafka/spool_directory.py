@@ -3,18 +3,25 @@
 Each process writes a file of its own. Beside it lies an owner file, locked for as long as
 its process lives: who can lock it may take the file over. The lock goes with the process,
 however it ends, and a number is never taken for a live process that has it by chance.
+
+Where others may write into the directory, what they put there is not sent with our login:
+files are taken over from processes of the same user alone.
 """
 
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import pathlib
+import tempfile
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+
+LOGGER = logging.getLogger(__name__)
 
 OWNER = ".owner"
 UNUSABLE = ".unusable"
@@ -23,6 +30,7 @@ PATIENCE = 0.03
 LOG = ".db"
 # What the embedded log makes beside its file.
 _BESIDE = ("", "-wal", "-shm", "-lock")
+_told: set[pathlib.Path] = set()
 
 
 class Owned(NamedTuple):
@@ -66,13 +74,11 @@ def named(name: str) -> pathlib.Path:
 
 def prepare(directory: pathlib.Path) -> None:
     """Make the directory. Raises ``ConfigurationError`` when nothing can be written there."""
-    probe = directory / f"probe-{os.getpid()}"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            probe.write_bytes(b"probe")
-        finally:
-            probe.unlink(missing_ok=True)
+        # By no name that others could have taken for a link to what is not theirs to write.
+        with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
+            probe.write(b"probe")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = "make room on its disk"
@@ -97,7 +103,7 @@ def create(directory: pathlib.Path) -> Owned:
 
 
 def adopt(directory: pathlib.Path) -> tuple[list[Owned], set[pathlib.Path]]:
-    """Take over the files whose processes are gone; name those that others have taken over.
+    """Take over this user's files whose processes are gone; name those that others have taken over.
 
     Both oldest first. One process at a time is here, so that none sees half of it.
     """
@@ -107,7 +113,10 @@ def adopt(directory: pathlib.Path) -> tuple[list[Owned], set[pathlib.Path]]:
         for owner in sorted(directory.glob(f"*{OWNER}")):
             path = owner.with_suffix(LOG)
             with contextlib.suppress(OSError):
-                lock = os.open(owner, os.O_RDWR)
+                if not _is_ours(path):
+                    _tell(directory)
+                    continue
+                lock = os.open(owner, os.O_RDWR | os.O_NOFOLLOW)
                 taken_over = os.fstat(lock).st_mtime == TAKEN_OVER
                 if _locked(lock, path):
                     # Not a byte in the file, for which a full disk would have no room.
@@ -163,6 +172,22 @@ def size(path: pathlib.Path) -> int:
         with contextlib.suppress(OSError):
             total += os.stat(f"{path}{suffix}").st_size
     return total
+
+
+def _is_ours(path: pathlib.Path) -> bool:
+    """Tell whether all that makes up a spool file is of this user, links not followed."""
+    found = [os.lstat(path.with_suffix(OWNER))]
+    for suffix in _BESIDE:
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.lstat(f"{path}{suffix}"))
+    return all(each.st_uid == os.geteuid() for each in found)
+
+
+def _tell(directory: pathlib.Path) -> None:
+    """Say once that there are files of others; their names are theirs to choose, so not which."""
+    if directory not in _told:
+        _told.add(directory)
+        LOGGER.warning("Files of other users in the spool %s are left alone; they send theirs", directory)
 
 
 def _locked(lock: int, path: pathlib.Path) -> bool:

@@ -32,9 +32,14 @@ from notifier_kafka import (
 )
 from notifier_kafka.accounts import Accounts
 from notifier_kafka.driver import Limits, Record
-from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException, SpoolTooOld
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DeliveryFailed,
+    MessagingException,
+    SpoolFull,
+    SpoolTooOld,
+)
 from notifier_kafka.notification import Notification
-from notifier_kafka.spool_pending import Pending
 
 PATIENCE = 30.0
 SCRIPT = """
@@ -256,17 +261,6 @@ def test_what_a_log_that_cannot_be_used_does_not_take_stays_in_the_spool(bus: Bu
     assert bus.payloads() == ["first", *range(101)]
 
 
-def test_a_copy_of_what_a_client_refused_is_not_sent_as_well() -> None:
-    pending = Pending(10, losses.Losses(Accounts(logging.getLogger())), lambda why: None)
-    record = Record("t", b"1")
-    number, other = pending.hold(record), pending.hold(record)
-    pending.note_copies([number])
-    # Its client had no room after all: it goes to the back of the spool.
-    pending.drop(number)
-    assert pending.done == {number}
-    assert (list(pending.records), pending.unsafe()) == ([other], 1)
-
-
 @pytest.mark.parametrize("end", ["kill", "exit"])
 def test_the_next_process_sends_first_what_the_last_one_left(bus: Bus, end: str) -> None:
     bus.sender()
@@ -284,6 +278,52 @@ def test_the_next_process_sends_first_what_the_last_one_left(bus: Bus, end: str)
     until(lambda: sent(sender), "the spool to be sent")
     assert bus.payloads() == ["first", *range(600)]
     until(lambda: not list(bus.spool.iterdir()), "the files to go")
+
+
+@pytest.mark.parametrize("foreign", [".owner", ".db", ".db-wal"])
+def test_what_another_user_left_is_not_sent_with_our_login(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, foreign: str
+) -> None:
+    """Whoever may write into the directory would publish whatever it likes as this service."""
+    monkeypatch.setattr(spool, "ADOPTION", 0.01)
+    bus.sender()
+    bus.made.pop().cleanup()
+    with locked(bus.log):
+        bus.killed_process(0, 100)
+    (left,) = bus.spool.glob(f"*{foreign}")
+    if os.geteuid() == 0:
+        os.chown(left, 65_534, 65_534)
+    else:
+        # Who may give no file away becomes another user.
+        monkeypatch.setattr(os, "geteuid", lambda: 65_534)
+    sender = notifier.Notifier(bus.transport(), "p", driver="messagingv2")
+    with locked(bus.log):
+        sender.info({}, "e", 100)
+        until(lambda: len(list(bus.spool.glob("*.db"))) == 2, "a file of its own")
+    until(lambda: sent(sender), "its own to be sent")
+    assert bus.payloads() == ["first", 100]
+    assert left.exists()
+    assert spool_directory.adopt(bus.spool) == ([], set())
+    assert caplog.text.count("Files of other users in the spool") == 1
+
+
+def test_a_link_in_the_place_of_an_owner_file_leads_nowhere(bus: Bus, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.touch()
+    before = victim.stat().st_mtime_ns
+    spool_directory.prepare(bus.spool)
+    (bus.spool / "1-1.owner").symlink_to(victim)
+    assert spool_directory.adopt(bus.spool) == ([], set())
+    assert victim.stat().st_mtime_ns == before
+
+
+def test_the_probe_of_the_directory_writes_through_no_link(bus: Bus, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    bus.spool.mkdir()
+    (bus.spool / f"probe-{os.getpid()}").symlink_to(victim)
+    spool_directory.prepare(bus.spool)
+    assert victim.read_text() == "precious"
 
 
 def test_a_second_life_waits_for_who_sends_what_the_first_one_left(
@@ -360,20 +400,44 @@ def test_the_commands_show_and_send_what_is_left(bus: Bus) -> None:
     assert bus.status() == []
 
 
-def test_a_spool_that_is_too_large_drops_its_oldest_and_counts_them(bus: Bus) -> None:
-    sender = bus.sender(spool_bytes=1024 * 1024)
+def test_a_spool_that_is_too_large_drops_its_oldest_and_tells_of_each(bus: Bus) -> None:
+    told: list[Any] = []
+    sender = bus.sender(
+        on_failure=lambda one, why: told.append((one.payload[0], type(why))), spool_bytes=1024 * 1024
+    )
     with locked(bus.log):
         for number in range(300):
             sender.info({}, "e", [number, "x" * 20_000])
-            assert sender.flush(PATIENCE) == 0
+            # The first is in the outbox as well, and there alone when its copy has to go.
+            sender.flush(PATIENCE if number <= 40 else 0.0)
+            until(lambda: sender.flush(0.0) <= 1, "the rest to be on the disk")
     until(lambda: sent(sender), "the spool to be sent")
     numbers = [payload[0] for payload in bus.payloads()[1:]]
-    # The first lay in the outbox as well, and the bus took them from there.
     lost = sender.stats().lost["SpoolFull"]
     assert numbers == sorted(numbers)
     assert numbers[-1] == 299
-    assert len(numbers) == 300 - lost
-    assert lost > 100
+    assert len(told) == lost > 100
+    assert {why for _, why in told} == {SpoolFull}
+    # Each once: it arrived or it was told.
+    assert sorted([*numbers, *(number for number, _ in told)]) == list(range(300))
+
+
+def test_what_the_client_still_has_takes_no_room_twice(bus: Bus) -> None:
+    """Its copies are the oldest, and go; made anew they would push out what is in the spool alone."""
+    sender = bus.sender(spool_bytes=1024 * 1024)
+    with locked(bus.log):
+        for number in range(250):
+            sender.info({}, "e", [number, "x" * 10_000])
+        # More of them than there is room for: the client alone has the first ones.
+        until(lambda: sender.stats().spooled >= 250, "what the client has to be copied")
+        for number in range(250, 400):
+            sender.info({}, "e", [number, "x" * 1_000])
+        # For many beats of its thread.
+        assert 0 < sender.flush(1.0) <= 250
+        assert sender.stats().spooled == 400
+    until(lambda: sent(sender), "the spool to be sent")
+    assert [payload[0] for payload in bus.payloads()[1:]] == list(range(400))
+    assert sender.stats().lost == {}
 
 
 def test_what_is_too_old_is_dropped_and_counted(bus: Bus) -> None:

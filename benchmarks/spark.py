@@ -49,7 +49,7 @@ class Figure(NamedTuple):
 
 
 def main(*, quick: bool, as_json: bool, count: int | None = None, rounds: int | None = None) -> None:
-    """Measure, and print figures and ratios. 20 million need 20 GB of disk and more than an hour."""
+    """Measure, and print figures and ratios. 20 million in two rounds need 20 GB of disk and half an hour."""
     count = count or (QUICK if quick else FULL)
     rounds = rounds or (sizes.QUICK if quick else sizes.FULL).rounds
     with _broker() as cluster:

@@ -151,6 +151,16 @@ def touched(events: pa.Table, new: pa.Table, reach: Reach) -> pa.Table:
     return events.filter(pc.and_(near, pc.is_in(events["pair"], pc.unique(new["pair"]))))
 
 
+def units(ends: pa.Table, metrics: Sequence[Metric]) -> list[pa.Table]:
+    """Return the windows that ends are of, of whichever metric."""
+    return [
+        each
+        for metric in metrics
+        if isinstance(metric.value, Duration)
+        for each in windows(ends.filter(pc.equal(ends["metric"], metric.name)), metric)
+    ]
+
+
 def partials(events: pa.Table, metrics: Sequence[Metric], unite: rollup.Unite) -> pa.Table:
     """Pair starts and ends, and make partials of the durations."""
     paired = _paired(events)

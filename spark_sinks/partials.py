@@ -1,7 +1,7 @@
 """What batches left behind: their partials, starts and ends, and ids, in files of parquet."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from spark_sinks import dedupe, durations, rollup
+from spark_sinks import dedupe, durations, fresh, rollup
 from spark_sinks.ledger import Ledger, Segment
-from spark_sinks.metrics import Duration, Metric
+from spark_sinks.metrics import Metric
 
 SCHEMAS = {
     "partials": rollup.PARTIAL,
@@ -19,6 +19,8 @@ SCHEMAS = {
     "seen": dedupe.SEEN,
 }
 UNITS = ["metric", "start", "width"]
+PART = 1_000_000
+"""Starts and ends of durations that are paired at a time, about: to pair them takes a kilobyte for each."""
 
 
 def write(table: pa.Table, ledger: Ledger, kind: str, batch: int) -> None:
@@ -30,18 +32,23 @@ def save(table: pa.Table, path: "os.PathLike[str]") -> None:
     """Write a file of parquet that is there whole or not at all."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f"{os.fspath(path)}.part"
-    parquet.write_table(table, part)
-    with open(part, "rb") as file:
+    with open(part, "wb", opener=fresh.anew) as file:
+        parquet.write_table(table, file)
+        file.flush()
         os.fsync(file.fileno())
     os.replace(part, path)
 
 
-def load(kind: str, paths: Iterable[Path], filters: Any = None) -> pa.Table:
-    """Read files of a kind, as far as they pass the filters."""
+def load(
+    kind: str, paths: Iterable[Path], filters: Any = None, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """Read files of a kind, as far as they pass the filters; all columns if none are named."""
+    schema, columns = SCHEMAS[kind], columns or SCHEMAS[kind].names
     tables = [
-        parquet.read_table(path, schema=SCHEMAS[kind], filters=filters, partitioning=None) for path in paths
+        parquet.read_table(path, schema=schema, columns=columns, filters=filters, partitioning=None)
+        for path in paths
     ]
-    return pa.concat_tables([SCHEMAS[kind].empty_table(), *tables])
+    return pa.concat_tables([schema.empty_table().select(columns), *tables])
 
 
 def path(ledger: Ledger, kind: str, piece: Segment) -> Path:
@@ -91,28 +98,48 @@ def changed(ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup
 
 def _only(rows: pa.Table, units: pa.Table) -> pa.Table:
     """Return the rows that are of one of the metrics and windows."""
-    return rows.join(units.select(UNITS).group_by(UNITS).aggregate([]), UNITS, join_type="left semi")
+    return rows.join(_units(units), UNITS, join_type="left semi")
+
+
+def _units(rows: pa.Table) -> pa.Table:
+    """Return the metrics and windows that rows are of, each once."""
+    return rows.select(UNITS).group_by(UNITS).aggregate([])
 
 
 def _changed_durations(
     ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup.Unite
 ) -> pa.Table:
-    fresh = pieces(ledger, "pairs", since)
-    new = load("pairs", [path(ledger, "pairs", piece) for piece in fresh])
+    """Make the partials of the windows that new events changed, a part of the pairs at a time."""
+    fresh = [path(ledger, "pairs", piece) for piece in pieces(ledger, "pairs", since)]
+    if not since:
+        made = _all(durations.partials(each, metrics, unite) for each in _parts(fresh))
+        return rollup.merge(made, unite)
+    new = load("pairs", fresh, columns=["pair", "time"])
     if not len(new):
         return rollup.PARTIAL.empty_table()
-    if not since:
-        return durations.partials(new, metrics, unite)
     reach = durations.reach(new, metrics)
     first, last = reach.loaded
     low, high = (pa.scalar(at, pa.int64()).cast(rollup.TIME) for at in (first, last))
     near = (pc.field("time") >= low) & (pc.field("time") <= high)
-    events = load("pairs", _near(ledger, "pairs", pieces(ledger, "pairs"), first / 1e6, last / 1e6), near)
-    ends = durations.touched(events, new, reach)
-    units = [
-        each
-        for metric in metrics
-        if isinstance(metric.value, Duration)
-        for each in durations.windows(ends.filter(pc.equal(ends["metric"], metric.name)), metric)
-    ]
-    return _only(durations.partials(events, metrics, unite), pa.concat_tables(units))
+    paths = _near(ledger, "pairs", pieces(ledger, "pairs"), first / 1e6, last / 1e6)
+    changed = _all(
+        _units(each)
+        for events in _parts(paths, near)
+        for each in durations.units(durations.touched(events, new, reach), metrics)
+    )
+    # A window that changed is made of all pairs, also of those in which nothing did.
+    made = _all(_only(durations.partials(each, metrics, unite), changed) for each in _parts(paths, near))
+    return rollup.merge(made, unite)
+
+
+def _parts(paths: Sequence[Path], near: Any = None) -> Iterator[pa.Table]:
+    """Read starts and ends, a part at a time; those of a pair are together."""
+    rows = sum(parquet.read_metadata(path).num_rows for path in paths)
+    count = 1 << (rows // PART).bit_length()
+    for number in range(count):
+        own = pc.bit_wise_and(pc.field("pair"), count - 1) == number
+        yield load("pairs", paths, own if near is None else own & near)
+
+
+def _all(tables: Iterable[pa.Table]) -> pa.Table:
+    return pa.concat_tables(list(tables))

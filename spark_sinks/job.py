@@ -27,6 +27,7 @@ from spark_sinks import (
     dedupe,
     durations,
     faults,
+    fresh,
     needs,
     partials,
     plan,
@@ -228,7 +229,7 @@ class Job:
         malformed = decode.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE)).toArrow()
         path = self._ledger.data("malformed", planned.batch)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as file:
+        with open(path, "w", encoding="utf-8", opener=fresh.anew) as file:
             file.writelines(json.dumps(row, default=str) + "\n" for row in malformed.to_pylist())
 
     def _feed(self, sums: Sums) -> None:

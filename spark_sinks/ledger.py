@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from notifier_kafka.driver import Partition, Span
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks import fresh
 from spark_sinks.plan import Plan, Ranges, add
 
 FORMAT = 2
@@ -59,10 +60,11 @@ class Ledger:
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = (self.directory / "lock").open("w")
+            # Not through a link that was there before the directory was ours.
+            opened = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise ConfigurationError(f"checkpoint_dir {self.directory}: {error.strerror}") from error
-        with lock:
+        with os.fdopen(opened, "w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -210,7 +212,7 @@ def _save(path: Path, value: Mapping[str, Any]) -> None:
     """Write a file that is there whole or not at all, also after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    with part.open("w") as file:
+    with open(part, "w", encoding="utf-8", opener=fresh.anew) as file:
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())

@@ -11,6 +11,7 @@ from notifier_kafka.cli import text
 from notifier_kafka.cli.arguments import page_file
 from notifier_kafka.cli.command import ShowOne
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
+from spark_sinks import fresh
 from spark_sinks.settings import OWN
 
 
@@ -76,7 +77,8 @@ def _directory(argument: str) -> str:
 def _write(file: Path, page: str) -> None:
     part = file.with_name(f".{file.name}.part")
     try:
-        part.write_text(page, encoding="utf-8")
+        with open(part, "w", encoding="utf-8", opener=fresh.anew) as written:
+            written.write(page)
         os.replace(part, file)
     except OSError as error:
         raise ConfigurationError(f"report: {file} cannot be written: {error.strerror}") from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from pyarrow import parquet
 
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks import fresh
 from spark_sinks.sinks import files
 
 ROWS = 1_000_000
@@ -47,12 +48,19 @@ def _alone(directory: Path) -> Iterator[None]:
         files.part(directory, batch, "parquet").exists() for batch in list(files.marks(directory))[:1]
     ):
         raise ConfigurationError(f"{directory} is no parquet output: nothing was written there")
-    with (directory / files.MARKS / "lock").open("w") as lock:
+    try:
+        # Not through a link of whoever else may write there, at the end of which a file would be made.
+        lock = os.open(directory / files.MARKS / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise ConfigurationError(f"{directory}: its lock cannot be opened ({error.strerror})") from error
+    try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConfigurationError(f"{directory}: another process compacts it") from None
         yield
+    finally:
+        os.close(lock)
 
 
 def _groups(directory: Path, done: Sequence[int], most: int) -> list[list[int]]:
@@ -76,7 +84,8 @@ def _unite(directory: Path, group: Sequence[int]) -> None:
     united = files.latest(directory, group)
     target = files.part(directory, group[-1], "parquet")
     part = target.with_name(f".{target.name}.united")
-    parquet.write_table(united, part)
+    with open(part, "wb", opener=fresh.anew) as file:
+        parquet.write_table(united, file)
     files.place(part, target)
     for batch in group[:-1]:
         (directory / files.MARKS / f"{batch:08}").unlink()

@@ -16,8 +16,9 @@ import pyarrow as pa
 from oslo_config import cfg
 from pyarrow import parquet
 
+from notifier_kafka.cli import text
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks import rows
+from spark_sinks import fresh, rows
 from spark_sinks.settings import OWN
 
 MARKS = "_batches"
@@ -61,7 +62,7 @@ class FileSink:
         _save(self.directory / MARKS / f"{batch:08}", noted)
 
     def spell(self, found: pa.Table, file: Path) -> None:
-        """Write rows into a file of the format."""
+        """Write rows into a new file of the format."""
         raise NotImplementedError
 
 
@@ -71,7 +72,8 @@ class ParquetSink(FileSink):
     format = "parquet"
 
     def spell(self, found: pa.Table, file: Path) -> None:
-        parquet.write_table(found, file)
+        with open(file, "wb", opener=fresh.anew) as written:
+            parquet.write_table(found, written)
 
 
 class JsonSink(FileSink):
@@ -80,20 +82,20 @@ class JsonSink(FileSink):
     format = "json"
 
     def spell(self, found: pa.Table, file: Path) -> None:
-        with file.open("w", encoding="utf-8") as lines:
+        with open(file, "w", encoding="utf-8", opener=fresh.anew) as lines:
             lines.writelines(json.dumps(rows.spelled(row)) + "\n" for row in found.to_pylist())
 
 
 class CsvSink(FileSink):
-    """``csv:DIRECTORY``: with a header; the group is a JSON object."""
+    """``csv:DIRECTORY``: with a header; the group is a JSON object. No text is a spreadsheet's formula."""
 
     format = "csv"
 
     def spell(self, found: pa.Table, file: Path) -> None:
-        with file.open("w", encoding="utf-8", newline="") as lines:
+        with open(file, "w", encoding="utf-8", newline="", opener=fresh.anew) as lines:
             writer = csv.DictWriter(lines, rows.ROW.names)
             writer.writeheader()
-            writer.writerows(rows.flat(found))
+            writer.writerows({name: _tame(cell) for name, cell in row.items()} for row in rows.flat(found))
 
 
 def part(directory: Path, batch: int, suffix: str) -> Path:
@@ -175,9 +177,23 @@ def _of_json(file: Path) -> pa.Table:
 def _of_csv(file: Path) -> pa.Table:
     with file.open(encoding="utf-8", newline="") as lines:
         found = csv.DictReader(lines)
+        plain = ({name: _as_it_was(cell) for name, cell in row.items()} for row in found)
         return rows.table(
-            row | {"group": json.loads(row["group"]), "value": float(row["value"])} for row in found
+            row | {"group": json.loads(row["group"]), "value": float(row["value"])} for row in plain
         )
+
+
+def _tame(cell: Any) -> Any:
+    """Put an apostrophe before what would be a formula, behind apostrophes too: a reader can tell."""
+    return f"'{cell}" if isinstance(cell, str) and _begins_a_formula(cell.lstrip("'")) else cell
+
+
+def _as_it_was(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _begins_a_formula(cell.lstrip("'")) else cell
+
+
+def _begins_a_formula(cell: str) -> bool:
+    return bool(text.csv_cell(cell) != cell)
 
 
 FORMATS = {"parquet": _of_parquet, "csv": _of_csv, "json": _of_json}
@@ -192,5 +208,6 @@ def _strangers(directory: Path) -> list[str]:
 def _save(path: Path, value: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     written = path.with_name(f".{path.name}.part")
-    written.write_text(json.dumps(value))
+    with open(written, "w", encoding="utf-8", opener=fresh.anew) as file:
+        json.dump(value, file)
     place(written, path)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from oslo_config import cfg
 
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks import fresh
 from spark_sinks.metrics import Metric
 
 WINDOW = "window"
@@ -117,7 +118,7 @@ def _refuse_twins(
 
 
 def _name(metric: str) -> str:
-    return _FOREIGN.sub("_", metric)
+    return _undigited(_FOREIGN.sub("_", metric))
 
 
 def _text(value: str | None) -> str:
@@ -128,7 +129,11 @@ def _text(value: str | None) -> str:
 
 
 def _label(name: str) -> str:
-    legal = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    # Two underscores begin what a scraper keeps for itself, such as __name__.
+    return _undigited(re.sub(r"^__+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name)))
+
+
+def _undigited(legal: str) -> str:
     return f"_{legal}" if legal[:1].isdigit() else legal
 
 
@@ -140,7 +145,7 @@ def _save(path: Path, text: str) -> None:
     """Write a file that a scraper finds whole, the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding="utf-8") as file:
+    with open(part, "w", encoding="utf-8", opener=fresh.anew) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

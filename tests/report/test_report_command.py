@@ -43,6 +43,19 @@ def test_its_figures_are_sums_of_the_rows(tmp_path: Path, capsys: pytest.Capture
     }
 
 
+def test_no_link_that_was_planted_is_written_through(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.write(tmp_path / "rows", output.counted(TOLD))
+    victim, page = tmp_path / "victim", tmp_path / "page.html"
+    victim.write_text("precious")
+    (tmp_path / ".page.html.part").symlink_to(victim)
+    report(tmp_path, capsys=capsys)
+    assert victim.read_text() == "precious"
+    assert page.is_file()
+    assert not page.is_symlink()
+
+
 def test_a_window_counts_as_its_last_batch_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = [Told(0, "a", "p")] * 3, [Told(0, "a", "p")] * 5
     output.write(tmp_path / "rows", output.counted([*first, Told(60, "a", "p")]), decoded=4, late=1)

@@ -188,6 +188,20 @@ def test_an_output_killed_at_every_step_of_compaction(tmp_path: Path) -> None:
         assert sink.load(f"parquet:{copy}", rig.conf()).last("me") == 6
 
 
+def test_compaction_writes_through_no_link_that_was_planted(tmp_path: Path) -> None:
+    victim, place = tmp_path / "victim", tmp_path / "rows"
+    written(place, 2)
+    victim.write_text("precious")
+    (place / "batch=00000002" / ".part-0.parquet.united").symlink_to(victim)
+    assert compaction.compact(place) == (2, 1)
+    assert victim.read_text() == "precious"
+    (place / "_batches" / "lock").unlink()
+    (place / "_batches" / "lock").symlink_to(victim)
+    with pytest.raises(ConfigurationError, match="rows: its lock cannot be opened"):
+        compaction.compact(place)
+    assert victim.read_text() == "precious"
+
+
 def test_a_job_and_readers_beside_a_compaction(tmp_path: Path) -> None:
     one = written(tmp_path, 1)
     ended = threading.Event()

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+import pyarrow as pa
 import pytest
 import rig
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 from pyspark.errors import PySparkException
 
 from notifier_kafka.driver import Partition, Record, Span
 from notifier_kafka.errors import ConfigurationError, LogUnusable
 from notifier_kafka.url import TransportURL
-from spark_sinks import ledger, plan, reading, settings, source, topics
+from spark_sinks import ledger, partials, plan, reading, settings, source, topics
 from spark_sinks.bounds import Bounds
 from spark_sinks.plan import Plan
 from spark_sinks.sinks import log
@@ -208,3 +210,27 @@ def test_directories_of_others(tmp_path: Path) -> None:
 def test_a_checkpoint_is_its_owners_alone(tmp_path: Path) -> None:
     with ledger.Ledger(tmp_path / "output" / "_job").locked(IDENTITY, {}):
         assert (tmp_path / "output" / "_job").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_checkpoint_writes_through_no_link_that_was_planted(tmp_path: Path) -> None:
+    """Whoever may write into the output may have made the directory before."""
+    victim, place = tmp_path / "victim", tmp_path / "output" / "_job"
+    victim.write_text("precious")
+    place.mkdir(parents=True)
+    (place / "lock").symlink_to(victim)
+    with (
+        pytest.raises(ConfigurationError, match=r"_job: Too many levels of symbolic links"),
+        ledger.Ledger(place).locked(IDENTITY, {}),
+    ):
+        pass
+    (place / "lock").unlink()
+    kept = ledger.Ledger(place)
+    with kept.locked(IDENTITY, {}):
+        (place / "plans").mkdir(exist_ok=True)
+        (place / "plans" / "00000001.part").symlink_to(victim)
+        kept.write_plan(Plan(1, ()))
+        (place / "data").mkdir()
+        (place / "data" / "some.parquet.part").symlink_to(victim)
+        partials.save(pa.table({"a": [1]}), place / "data" / "some.parquet")
+    assert victim.read_text() == "precious"
+    assert parquet.read_table(place / "data" / "some.parquet").num_rows == 1

@@ -1,5 +1,6 @@
 """Sinks by themselves: what they refuse, and that a batch written twice is there once."""
 
+import csv
 import datetime
 import json
 import re
@@ -11,6 +12,8 @@ import pytest
 import rig
 
 from notifier_kafka import jars
+from notifier_kafka.cli import main
+from notifier_kafka.cli.exits import Exit
 from notifier_kafka.errors import ConfigurationError, DriverNotFound
 from spark_sinks import rows, running, settings, shown
 from spark_sinks.sinks import sink
@@ -119,6 +122,68 @@ def test_openmetrics_refuse_metrics_that_become_one(tmp_path: Path, listed: str,
     ):
         pass
     assert not (tmp_path / "checkpoint").exists()
+
+
+PARTS = {
+    "parquet": ["batch=00000001/.part-0.parquet.part", "_batches/.00000001.part"],
+    "csv": ["batch=00000001/.part-0.csv.part"],
+    "json": ["batch=00000001/.part-0.json.part"],
+    "openmetrics": [".place.part", ".place.state.part"],
+}
+
+
+@pytest.mark.parametrize(("kind", "part"), [(kind, part) for kind, parts in PARTS.items() for part in parts])
+def test_no_link_that_was_planted_is_written_through(tmp_path: Path, kind: str, part: str) -> None:
+    victim, place = tmp_path / "victim", tmp_path / "shared" / "place"
+    victim.write_text("precious")
+    planted = place.parent / part if kind == "openmetrics" else place / part
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(victim)
+    sink.load(f"{kind}:{place}", rig.conf()).write("me", 1, made(("m", 0, GROUP, 1.0)))
+    assert victim.read_text() == "precious"
+    assert sink.load(f"{kind}:{place}", rig.conf()).last("me") == 1
+    assert [path for path in place.parent.rglob("*") if path.is_symlink()] == []
+
+
+def test_csv_has_no_formula_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    texts = ["=cmd|'/c calc'!A0", "'=1+1", "@SUM(1)", "\t=1", "'quoted'", "-", "B"]
+    listed = [made((name, 0, {name: name}, -1.5)) for name in texts]
+    units = [each.set_column(1, "unit", pa.array([name])) for each, name in zip(listed, texts, strict=True)]
+    one = sink.load(f"csv:{tmp_path}", rig.conf())
+    one.write("me", 1, pa.concat_tables(units))
+    written = list(csv.DictReader(next(tmp_path.glob("batch=*/*.csv")).read_text().splitlines()))
+    assert [row["metric"] for row in written][:4] == [f"'{name}" for name in texts[:4]]
+    formulas = ("=", "@", "\t")
+    assert [cell for row in written for cell in row.values() if cell.startswith(formulas)] == []
+    assert {row["value"] for row in written} == {"-1.5"}
+    group = {name: json.dumps({name: name}) for name in texts}
+    found = shown.read(f"csv:{tmp_path}", "*", None, None)
+    assert {(row[0], row[3], row[5]) for row in found} == {(name, group[name], name) for name in texts}
+
+
+@pytest.mark.parametrize("name", ["what?.db", "a#1.db", "100%41.db", "a?mode=rwc.db", "ä b.db"])
+def test_a_database_of_any_name_is_shown(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in (f"jdbc:sqlite:{tmp_path}/{name}", f"jdbc:sqlite:{name}"):
+        sink.load(place, rig.conf()).last("me")
+        sink.load(place, rig.conf()).write("me", 1, made(("m", 0, GROUP, 1.0)))
+        assert [row[0] for row in shown.read(place, "*", None, None)] == ["m"]
+    with pytest.raises(ConfigurationError, match="unable to open"):
+        shown.read(f"jdbc:sqlite:not {name}", "*", None, None)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("more", [["-f", "table"], ["-f", "value"], ["-f", "csv"], ["--chart"]])
+def test_what_is_shown_cannot_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    """Whoever wrote it: the file of metrics is not looked at."""
+    name = "\x1b]0;owned\a\x1b[2J\nforged"
+    sink.load(f"json:{tmp_path}", rig.conf()).write("me", 1, made((name, 0, {name: name}, 1.0)))
+    assert main.main(["metrics", "show", f"json:{tmp_path}", *more]) == Exit.OK
+    out = capsys.readouterr().out
+    assert r"\x1b]0;owned" in out
+    assert [line for line in out.splitlines() if not line.isprintable()] == []
 
 
 def test_the_console_shows_each_batch(capsys: pytest.CaptureFixture[str]) -> None:

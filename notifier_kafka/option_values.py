@@ -1,7 +1,7 @@
 """How the values of a group of options are read, and what is said of a wrong one."""
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +16,15 @@ UNREADABLE = (cfg.TemplateSubstitutionError, cfg.NoSuchOptError, ValueError)
 
 OTHERS_GROUPS = {"oslo_messaging_kafka": ("enable_auto_commit", "kafka_consumer_timeout", "max_poll_records")}
 """Groups of which all is known: the deprecated names of our options, and these, without a meaning here."""
+
+
+class PartlySecretOpt(cfg.MultiStrOpt):
+    """An option whose values may hold a secret; ``masked`` spells one without it."""
+
+    def __init__(self, name: str, masked: Callable[[str], str], **described: Any) -> None:
+        # Who knows nothing of this, as oslo.config's log_opt_values, shows nothing.
+        super().__init__(name, secret=True, **described)
+        self.masked = masked
 
 
 def read_group(

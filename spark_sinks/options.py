@@ -2,6 +2,9 @@
 
 from oslo_config import cfg
 
+from notifier_kafka import option_values
+from spark_sinks import masking
+
 GROUP = "spark_sinks"
 
 OPTS = [
@@ -15,16 +18,18 @@ OPTS = [
         help="Tasks that share a grouping. Not set: as many as this machine has processors.",
     ),
     cfg.StrOpt("java", help="The Java to use: a program or a JAVA_HOME. Not set: the first that suits."),
-    cfg.MultiStrOpt(
+    option_values.PartlySecretOpt(
         "spark_properties",
+        masking.properties,
         default=[],
         help="Anything else of Spark's configuration, one line for each property or several in one: "
         "spark.executor.memory:4g,spark.eventLog.enabled:true. A comma belongs to the value unless a "
         "name that begins with spark. follows.",
     ),
     cfg.StrOpt("metrics_file", help="The YAML file of the metrics. Not set: a default set of metrics."),
-    cfg.MultiStrOpt(
+    option_values.PartlySecretOpt(
         "output",
+        masking.output,
         default=[],
         help="Where metric rows go, several at once: KIND:PLACE, for example parquet:/var/lib/metrics.",
     ),

@@ -1,7 +1,10 @@
 """Starts Spark the way that a job of ours needs it."""
 
 import os
+import re
+import shlex
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from notifier_kafka import java
+from notifier_kafka.errors import ConfigurationError
 
 # Results must not depend on where the driver runs, and nothing in a notification may end a
 # batch: without ANSI a value that does not fit is null.
@@ -37,6 +41,8 @@ QUICK = {
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Every user of the machine reaches these ports. For a local master Spark makes a secret by itself.
+    "spark.authenticate": "true",
     "spark.ui.enabled": "false",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
@@ -64,6 +70,8 @@ def start(settings: Settings) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         # Run by spark-submit: what that was told counts, the master first of all.
         made = {**made, **dict(SparkContext.getOrCreate().getConf().getAll()), **FIXED}
+    elif SparkContext._gateway is None:  # noqa: SLF001 - no other way to ask
+        _launch(made)
     builder = SparkSession.builder.appName("notifier-kafka")
     for name, value in made.items():
         builder = builder.config(name, value)
@@ -72,9 +80,39 @@ def start(settings: Settings) -> SparkSession:
     return started
 
 
+def _launch(made: Mapping[str, str]) -> None:
+    """Start the JVM with properties that nobody reads in the list of processes.
+
+    By itself PySpark puts each on the command line of spark-submit, keys of a store included.
+    They have to be there when it starts: it looks for jars by them, and sizes the JVM.
+    """
+    given = os.environ.get("PYSPARK_SUBMIT_ARGS")
+    if "--properties-file" in (given or ""):
+        raise ConfigurationError(
+            "PYSPARK_SUBMIT_ARGS names a --properties-file, and there can be one only: "
+            "put what it says into [spark_sinks] spark_properties, or into spark-defaults.conf"
+        )
+    # Made for its owner alone.
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".properties") as file:
+        file.writelines(f"{_escaped(name)}={_escaped(value)}\n" for name, value in made.items())
+        file.flush()
+        own = f"--properties-file {shlex.quote(file.name)} --load-spark-defaults"
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"{own} {given or 'pyspark-shell'}"
+        try:
+            SparkContext._ensure_initialized()  # noqa: SLF001 - nor to have the JVM before its context
+        finally:
+            os.environ.pop("PYSPARK_SUBMIT_ARGS")
+            if given is not None:
+                os.environ["PYSPARK_SUBMIT_ARGS"] = given
+
+
+def _escaped(text: str) -> str:
+    """Spell what would end a name or a value in a file of properties, or begin a remark."""
+    return re.sub(r"[\s\\=:#!]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def properties(settings: Settings) -> dict[str, str]:
     """Make Spark's properties; the user's win, but not over what correctness needs."""
-    local = settings.master.startswith("local")
     partitions = settings.shuffle_partitions or (os.cpu_count() or 1)
     made = {"spark.master": settings.master, "spark.driver.memory": settings.memory}
     made["spark.sql.shuffle.partitions"] = str(partitions)
@@ -82,4 +120,5 @@ def properties(settings: Settings) -> dict[str, str]:
     if settings.jars:
         theirs = [settings.extra["spark.jars"]] if "spark.jars" in settings.extra else []
         made["spark.jars"] = ",".join([*map(str, settings.jars), *theirs])
+    local = re.fullmatch(r"local(\[.*\])?", made["spark.master"])
     return {**QUICK, **(LOCAL if local else {}), **made, **FIXED}

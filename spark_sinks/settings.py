@@ -12,14 +12,13 @@ from oslo_config import cfg
 from notifier_kafka import option_values
 from notifier_kafka import options as framework
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks import metrics, metrics_file, options
+from spark_sinks import masking, metrics, metrics_file, options
 from spark_sinks.metrics import Metric
 
 CONSOLE = "console:"
 OWN = "_job"
 """The checkpoint within an output."""
 
-_NEXT = re.compile(r",(?=\s*spark\.[\w.-]+\s*:)")
 _DIRECTORIES = ("parquet", "csv", "json")
 
 
@@ -53,11 +52,13 @@ def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
 def _properties(lines: Sequence[str]) -> dict[str, str]:
     """Read properties of Spark's; a comma ends one where the name of the next follows."""
     found = {}
-    for each in (each.strip() for line in lines for each in _NEXT.split(line)):
+    for each in (each.strip() for line in lines for each in masking.NEXT.split(line)):
         name, colon, value = each.partition(":")
         if not colon or not name.startswith("spark."):
+            # The name alone: what comes behind it may be a key.
+            begins = re.split(r"[^\w.-]", each, maxsplit=1)[0]
             raise ConfigurationError(
-                f"[spark_sinks] spark_properties: {each!r} is not of the form spark.NAME:VALUE"
+                f"[spark_sinks] spark_properties: {begins!r} is not of the form spark.NAME:VALUE"
             )
         found[name.strip()] = value.strip()
     return found

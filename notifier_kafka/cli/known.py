@@ -124,6 +124,8 @@ def _told(conf: cfg.ConfigOpts, origin: str) -> str:
 def _shown(opt: cfg.Opt, value: Any) -> Any:
     if value and opt.dest == "transport_url":
         return url.mask(str(value))
+    if value and isinstance(opt, option_values.PartlySecretOpt):
+        return [opt.masked(each) for each in value]
     return url.MASK if value and opt.secret else value
 
 

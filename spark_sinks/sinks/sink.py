@@ -1,15 +1,14 @@
 """What a sink is: where metric rows go. Found by entry point, called with its place."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
-from urllib import parse
 
 import pyarrow as pa
 from oslo_config import cfg
 
-from notifier_kafka import plugins, url
+from notifier_kafka import plugins
 from notifier_kafka.errors import ConfigurationError
+from spark_sinks import masking
 from spark_sinks.metrics import Metric
 
 NAMESPACE = "spark_sinks.sinks"
@@ -40,27 +39,7 @@ class Choosy(Protocol):
         """Refuse what it cannot keep, by ``ConfigurationError``."""
 
 
-def masked(output: str) -> str:
-    """Name an output without the passwords that may be in it."""
-    # Who takes it for a URL passes over these.
-    output = re.sub(r"[\t\r\n]", "", output)
-    if "://" not in output:
-        return output
-    # To the last @: a password that was not percent-encoded may hold what ends a host.
-    without = re.sub(r"(://[^:@]*):.*@", rf"\1:{url.MASK}@", output)
-    return _MEMBER.sub(_hide, without)
-
-
-# A ; in a value is part of it unless another name comes behind.
-_MEMBER = re.compile(r"([?&;])([^=&;]*)=((?:[^&;]|;(?![^=&;]*=))*)")
-
-
-def _hide(member: re.Match[str]) -> str:
-    before, name, value = member.groups()
-    secret = re.search("password|secret|token", parse.unquote(name), re.IGNORECASE)
-    return f"{before}{name}={url.MASK if secret else value}"
-
-
+masked = masking.output
 Maker = Callable[[str, cfg.ConfigOpts], Sink]
 
 

@@ -6,6 +6,8 @@ import pyspark
 import pytest
 import rig
 
+from notifier_kafka.cli import main
+from notifier_kafka.cli.exits import Exit
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from notifier_kafka.url import TransportURL
 from spark_sinks import running, session, settings, source
@@ -65,9 +67,21 @@ def test_a_pyspark_that_we_have_no_sums_for(monkeypatch: pytest.MonkeyPatch, tmp
         running._jars(source.load(url), fetch, {"spark.executor.cores": "1"})
 
 
-@pytest.mark.parametrize("line", ["spark.executor.cores", "executor.cores:4"])
+@pytest.mark.parametrize(
+    "line",
+    ["spark.executor.cores", "executor.cores:4", "spark.a=hunter2", "a.key:hunter2", "spark.a hunter2"],
+)
 def test_what_is_no_property_of_sparks(tmp_path: Path, line: str) -> None:
     with pytest.raises(
-        ConfigurationError, match=r"spark_properties: '.*' is not of the form spark\.NAME:VALUE"
-    ):
+        ConfigurationError, match=r"spark_properties: '[\w.]+' is not of the form spark\.NAME:VALUE"
+    ) as caught:
         properties(tmp_path, line)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_key_of_a_store_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    properties(tmp_path, "spark.hadoop.fs.s3a.secret.key:hunter2")
+    assert main.main(["--config-file", str(tmp_path / "nk.conf"), "config", "show"]) == Exit.OK
+    out = capsys.readouterr().out
+    assert "spark_properties" in out
+    assert "hunter2" not in out

@@ -1,7 +1,9 @@
 """The configuration: a sample, what counts and why, what is wrong and where, a plain client's JSON."""
 
 import json
+import logging
 import pathlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +14,10 @@ from oslo_config import cfg
 
 from notifier_kafka import options, url
 from notifier_kafka.cli import config
+from notifier_kafka.errors import ConfigurationError
 from notifier_kafka_drivers.kafka import options as kafka_options
+from spark_sinks import options as spark_options
+from spark_sinks import settings
 
 ROOT = pathlib.Path(__file__).parents[3]
 Write = Callable[[str], str]
@@ -39,6 +44,48 @@ def test_the_sample_is_the_one_of_the_checkout(bench: Bench) -> None:
     code, out, err = bench.run("config", "sample")
     assert (code, err) == (0, "")
     assert out == (ROOT / "etc" / "notifier_kafka" / "notifier.conf.sample").read_text()
+
+
+def test_no_secret_of_a_spark_job_is_shown(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(
+        "[spark_sinks]\noutput = parquet:/srv/rows\n"
+        "output = jdbc:postgresql://me:hunter2@db/rows?sslmode=require&password=hunter3\n"
+        "spark_properties = spark.executor.memory:4g, spark.hadoop.fs.s3a.secret.key:hunter4,x,"
+        "spark.hadoop.fs.s3a.access.key:hunter5\n"
+        "spark_properties = spark.hadoop.fs.s3a.endpoint:https://me:hunter6@store/\n"
+        "spark_properties = spark.driver.extraJavaOptions:-Da.keyStorePassword=hunter7 -Xmx1g\n"
+    )
+    code, out, err = run("--config-file", path, "config", "show", "--set", "--json")
+    assert (code, err) == (0, "")
+    found = {row["option"]: row["value"] for row in json.loads(out)}
+    assert found["output"] == (
+        "parquet:/srv/rows,jdbc:postgresql://me:***@db/rows?sslmode=require&password=***"
+    )
+    assert found["spark_properties"] == (
+        "spark.executor.memory:4g, spark.hadoop.fs.s3a.secret.key:***,spark.hadoop.fs.s3a.access.key:***,"
+        "spark.hadoop.fs.s3a.endpoint:https://***@store/,"
+        "spark.driver.extraJavaOptions:-Da.keyStorePassword=*** -Xmx1g"
+    )
+    _, out, _ = run("--config-file", path, "doctor", "--json")
+    assert "[spark_sinks] output = " in out
+    assert "hunter" not in out
+    conf = cfg.ConfigOpts()
+    conf([], project="test", default_config_files=[path])
+    conf.register_opts(spark_options.OPTS, group=spark_options.GROUP)
+    with caplog.at_level(logging.DEBUG):
+        conf.log_opt_values(logging.getLogger("test"), logging.DEBUG)
+    assert "spark_sinks.output" in caplog.text
+    assert "hunter" not in caplog.text
+
+
+@pytest.mark.parametrize("sign", ["=", " ", " = "])
+def test_a_property_of_spark_with_a_wrong_sign_is_not_quoted_with_its_secret(write: Write, sign: str) -> None:
+    path = write(f"[spark_sinks]\nspark_properties = spark.ssl.keyPassword{sign}hunter2\n")
+    conf = cfg.ConfigOpts()
+    conf([], project="test", default_config_files=[path])
+    said = "spark_properties: 'spark.ssl.keyPassword' is not of the form spark.NAME:VALUE"
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        settings.read(conf)
 
 
 def test_each_value_says_where_it_comes_from(write: Write, tmp_path: pathlib.Path) -> None:

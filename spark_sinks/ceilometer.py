@@ -30,14 +30,13 @@ def meter(item: Located, window: int) -> Metric:
     for name in _KEYS:
         if name not in members:
             item.refuse(f"a meter has no {name}")
-    name = members["name"].text("name")
-    if name.startswith("$"):
+    if members["name"].text("name").startswith("$"):
         members["name"].refuse("a name that is a path is not supported; write a meter for each name")
     kind = members["type"].text("type")
     if kind not in KINDS:
         members["type"].refuse(f"unknown type {kind!r}; {located.suggest(kind, KINDS)}")
     return Metric(
-        name,
+        members["name"].name(),
         KINDS[kind],
         members["unit"].text("unit"),
         Selection(event_types=tuple(map(_event_type, members["event_type"].items("event_type")))),

@@ -84,13 +84,19 @@ def _equals(condition: Condition) -> Column:
     return text(path) == str(operand)
 
 
+def _bound(condition: Condition) -> Column:
+    assert isinstance(condition.operand, int | float)  # noqa: S101 - that is how the file is read
+    # As it is compared: a whole number beyond 64 bits Spark does not take.
+    return F.lit(float(condition.operand))
+
+
 _TESTS: dict[str, Callable[[Condition], Column]] = {
     "equals": _equals,
     "not_equals": lambda c: ~F.coalesce(_equals(c), never()),
     "one_of": lambda c: text(c.path).isin(*_texts(c)),
     "exists": lambda c: text(c.path).isNotNull() == F.lit(c.operand),
-    "above": lambda c: number(c.path).cast("double") > F.lit(c.operand).cast("double"),
-    "below": lambda c: number(c.path).cast("double") < F.lit(c.operand).cast("double"),
+    "above": lambda c: number(c.path).cast("double") > _bound(c),
+    "below": lambda c: number(c.path).cast("double") < _bound(c),
     "like": lambda c: text(c.path).like(_like(str(c.operand))),
 }
 

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Never
@@ -11,6 +12,7 @@ import yaml
 from notifier_kafka.errors import ConfigurationError
 
 MAX_DEPTH = 20
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -31,11 +33,23 @@ class Located:
             self.refuse(f"{what} is no text")
         return str(self.value)
 
+    def name(self) -> str:
+        """Return the name of a metric, which is legal wherever rows go."""
+        name = self.text("name")
+        if not NAME.fullmatch(name):
+            self.refuse(f"name {name!r} is not made of letters, digits, '_', '.', ':' and '-'")
+        return name
+
     def number(self, what: str) -> int | float:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.refuse(f"{what} is no number")
         number: int | float = self.value
-        if not math.isfinite(number):
+        try:
+            finite = math.isfinite(number)
+        except OverflowError:
+            # A whole number may have any length.
+            self.refuse(f"{what} is too large a number")
+        if not finite:
             self.refuse(f"{what} is no number")
         return number
 

@@ -67,5 +67,6 @@ def _outputs(command: Command) -> Sequence[str]:
 
 
 def _visible(found: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    for metric, start, end, group, value, unit in found:
-        yield metric, start, end, text.visible(group), value, text.visible(unit)
+    # All that is text: others may have written what is shown, or an earlier version of this.
+    for row in found:
+        yield [text.visible(cell) if isinstance(cell, str) else cell for cell in row]

@@ -1,6 +1,5 @@
 """Reads the file that declares metrics. Every complaint names the file, the line and the way out."""
 
-import re
 from collections.abc import Callable
 from typing import Literal, get_args
 
@@ -28,7 +27,6 @@ from spark_sinks.metrics import (
 )
 from spark_sinks.paths import Path
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 LATENCY = "latency"
 # Names that the figures of some kinds have in the group.
 RESERVED = frozenset({"percentile", "le", "rank", "value"})
@@ -73,9 +71,7 @@ def _metric(item: Located, window: int) -> Metric:
     members = item.mapping("a metric", _KEYS)
     if "name" not in members:
         item.refuse("a metric has no name")
-    name = members["name"].text("name")
-    if not NAME.fullmatch(name):
-        members["name"].refuse(f"name {name!r} is not made of letters, digits, '_', '.', ':' and '-'")
+    name = members["name"].name()
     kind = _kind(item, members)
     _refuse_foreign(members, kind)
     value = _value(members.get("value"), members)

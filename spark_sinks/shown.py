@@ -50,8 +50,10 @@ def _directory(kind: str, directory: Path) -> Iterator[Row]:
 
 
 def _sqlite(file: str) -> Iterator[Row]:
+    # In a URI, which is how SQLite is told to make no file, ?, # and % of a name are spelled.
+    uri = f"{Path(file).absolute().as_uri()}?mode=ro"
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
             columns = 'metric, window_start, window_end, "group", value, unit'
             yield from connection.execute(f"SELECT {columns} FROM metric_rows")  # noqa: S608 - no input  # nosec B608
     except sqlite3.Error as error:

@@ -1,4 +1,10 @@
-"""Metric rows computed anew in plain Python: nothing of it is shared with what it checks."""
+"""Metric rows computed anew in plain Python, to compare with those that Spark makes.
+
+Shared with what it checks are the definitions: metrics as their file is read (``spark_sinks.metrics``)
+and paths (``spark_sinks.paths``). Records are decoded by ``notifier_kafka.codec``, as for listeners;
+the job does that on the JVM and has no more of the codec than names and limits. Selecting, grouping,
+windows and figures are this module's own.
+"""
 
 import datetime
 import fnmatch

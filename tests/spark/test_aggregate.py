@@ -67,6 +67,9 @@ metrics:
     window: 1h
     where:
       - {path: $.payload.size, below: 1000}
+      # More than a long holds.
+      - {path: $.payload.size, above: -100000000000000000000}
+      - {path: $.payload.size, below: 100000000000000000000}
       - {path: $.context.request_id, exists: true}
       - {path: $.payload.tenant, equals: green}
   - {name: true, kind: count, window: 1h, where: [{path: $.payload.size, equals: true}]}

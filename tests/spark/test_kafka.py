@@ -1,12 +1,14 @@
 """The same job over a real broker, read by Spark's connector."""
 
+import json
 import logging
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from kafka.admin import KafkaAdminClient
 from oslo_config import cfg
 from pyspark.sql import SparkSession
 
+from notifier_kafka.driver import Delivery
 from notifier_kafka.errors import ConfigurationError, LogUnusable, TransportUnavailable
 from notifier_kafka.testing.clusters import kafka_cluster, make_kafka_cluster
 from notifier_kafka.url import TransportURL
@@ -34,13 +37,16 @@ __all__ = ["kafka_cluster", "make_kafka_cluster"]
 DEADLINE = 120.0
 
 
-def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: Any) -> None:
+def test_a_job_over_kafka(
+    spark: SparkSession, tmp_path: Path, kafka_cluster: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     made = rig.Rig(tmp_path, test_job.FEW, url=kafka_cluster.url)
     made.driver.admin().create_topic("aggregated.info", 3)
     sent = traffic.records(traffic.notifications(300, seed=7), "aggregated.info")
     made.publish(sent[:200])
-    output = f"jdbc:sqlite:{tmp_path}/rows.db"
-    first = made.run(spark, rig.bounds(records=150), [output], ["aggregated"])
+    figures = f"{kafka_cluster.url.rstrip('/')}/figures"
+    outputs = [f"jdbc:sqlite:{tmp_path}/rows.db", figures, f"openmetrics:{tmp_path}/m.prom", "console:"]
+    first = made.run(spark, rig.bounds(records=150), outputs, ["aggregated"])
     # A partition and a topic that were not there in the first run.
     grow(kafka_cluster, "aggregated.info", 4)
     made.driver.admin().create_topic("aggregate.more.info", 1)
@@ -48,12 +54,17 @@ def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: An
     # Without a key a client may put them all into one partition; a key each fills the new one.
     rest = [record._replace(key=b"%d" % number) for number, record in enumerate(sent[200:])]
     made.publish([*rest, *sent[:30], *more])
-    second = made.run(spark, rig.bounds(), [output], ["aggregat*.info"])
+    second = made.run(spark, rig.bounds(), outputs, ["aggregat*.info"])
     assert first.read == 150
     assert first.read + second.read == len(sent) + 30 + len(more)
     assert {"aggregated.info[3]", "aggregate.more.info[0]"} <= set(second.offsets)
     truth = made.truth(["aggregated.info", "aggregate.more.info"])
     assert recount.compare(test_job.table(tmp_path / "rows.db"), truth, made.metrics) == []
+    assert recount.compare(newest(made.deliveries(["figures"])), truth, made.metrics) == []
+    named = {metric for metric, *_ in truth}
+    exposed, shown = (tmp_path / "m.prom").read_text(), capsys.readouterr().out
+    assert {name.replace(".", "_") for name in named} == set(re.findall(r"^# TYPE (\S+) ", exposed, re.M))
+    assert all(name in shown for name in named)
 
     # A partition may have several spans, when something between them was counted before.
     spans = made.driver.spans(["aggregated.info"])
@@ -61,6 +72,20 @@ def test_a_job_over_kafka(spark: SparkSession, tmp_path: Path, kafka_cluster: An
     frame = source.load(made.driver.url).read(spark, parts)
     assert frame.count() == plan.records(parts) == len(sent) + 30 - 3 * 4
     made.transport.cleanup()
+
+
+def newest(deliveries: Iterable[Delivery]) -> dict[recount.Key, float]:
+    """Read a topic of figures as its consumers are told to: of each window those of the highest batch."""
+    found = [json.loads(each.record.value or b"") for each in deliveries]
+    batches: dict[tuple[str, str, str], int] = {}
+    for row in found:
+        window = row["metric"], row["window_start"], row["window_end"]
+        batches[window] = max(batches.get(window, 0), row["batch"])
+    return rig.keyed(
+        row | {name: rig.iso(row[name]) for name in ("window_start", "window_end")}
+        for row in found
+        if row["batch"] == batches[row["metric"], row["window_start"], row["window_end"]]
+    )
 
 
 def test_a_job_over_tls_with_a_login(spark: SparkSession, tmp_path: Path, make_kafka_cluster: Any) -> None:

@@ -93,6 +93,12 @@ REFUSED = [
     ("metrics:\n- name: a\n  kind: sum\n  value: \"$.payload['a\\\"'b']\" #!", "is none of .name"),
     ("metrics:\n- name: a\n  kind: sum\n  value: true #!", "value is no number"),
     ("metrics:\n- name: a\n  kind: sum\n  value: .nan #!", "value is no number"),
+    (f"metrics:\n- name: a\n  kind: sum\n  value: {'9' * 400} #!", "value is too large a number"),
+    (f"metrics:\n- name: a\n  kind: sum\n  value: 0x{'f' * 400} #!", "value is too large a number"),
+    (
+        f"metrics:\n- name: a\n  kind: histogram\n  value: latency\n  buckets: [-{'9' * 400}] #!",
+        "buckets is too large",
+    ),
     ("metrics:\n- {name: a, kind: distinct} #!", "distinct needs a value"),
     ("metrics:\n- {name: a, kind: gap, value: latency} #!", "gap has no value"),
     ("metrics:\n- {name: a, kind: top, value: {start: '*.a', end: '*.b', key: host}} #!", "of durations"),
@@ -302,6 +308,16 @@ def test_what_of_ceilometers_is_refused(tmp_path: pathlib.Path, change: str, rea
         metrics_file.read(write(tmp_path, meter))
     assert reason in str(caught.value)
     assert ", line 7: " in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["\\e]0;owned\\a\\e[2J\\nforged", "5xx", "a b", "é"])
+def test_a_meter_is_named_as_a_metric_is(tmp_path: pathlib.Path, name: str) -> None:
+    meter = f'metric:\n- event_type: e\n  type: gauge\n  unit: u\n  volume: 1\n  name: "{name}"\n'
+    with pytest.raises(
+        ConfigurationError, match=r"line 6: name '.*' is not made of letters, digits"
+    ) as caught:
+        metrics_file.read(write(tmp_path, meter))
+    assert str(caught.value).isprintable()
 
 
 def test_paths_are_spelled_as_they_are_read() -> None:

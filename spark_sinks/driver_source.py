@@ -39,7 +39,7 @@ class Part(InputPartition):  # type: ignore[misc]
 
 
 class DriverSource(DataSource):  # type: ignore[misc]
-    """Options: ``url``, ``spans`` as JSON, ``config`` with the names of INI files as JSON."""
+    """Options: ``url``, and as JSON ``spans`` and ``config``: names of INI files and of their directories."""
 
     @classmethod
     def name(cls) -> str:
@@ -65,7 +65,8 @@ class Reader(DataSourceReader):  # type: ignore[misc]
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)  # noqa: S101 - made above
         conf = cfg.ConfigOpts()
-        conf([], default_config_files=json.loads(self.options["config"]))
+        files, directories = json.loads(self.options["config"])
+        conf([], default_config_files=files, default_config_dirs=directories)
         lent = transport.get_notification_transport(conf, self.options["url"])
         try:
             some: list[Delivery] = []

@@ -53,9 +53,10 @@ class ByDriver:
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         spark.dataSource.register(driver_source.DriverSource)
         conf = self._url.conf
+        read = [conf.config_file or [], conf.config_dir or []] if "config_file" in conf else [[], []]
         reader = spark.read.format(driver_source.DriverSource.name()).options(
             url=str(self._url),
             spans=json.dumps([[*span.partition, span.start, span.stop] for span in spans]),
-            config=json.dumps(list(conf.config_file or []) if "config_file" in conf else []),
+            config=json.dumps(read),
         )
         return reader.load()

@@ -3,10 +3,38 @@
 import json
 from pathlib import Path
 
+import pytest
 import rig
+from oslo_config import cfg
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
-from notifier_kafka.driver import Record
-from spark_sinks import driver_source
+from notifier_kafka import transport
+from notifier_kafka.driver import Limits, Record
+from spark_sinks import driver_source, source
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_workers_read_the_configuration_that_the_job_has(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    ini = tmp_path / "nk.conf.d" / "bus.conf"
+    ini.parent.mkdir()
+    ini.write_text("[drivers_sqlite]\nsynchronous = normal\n")
+    conf = cfg.ConfigOpts()
+    files, directories = ([str(ini)], []) if kind == "file" else ([], [str(ini.parent)])
+    conf([], default_config_files=files, default_config_dirs=directories)
+    lent = transport.get_notification_transport(conf, f"sqlite:///{tmp_path}/log.db")
+    publisher = lent.driver.publisher(lambda _, error: pytest.fail(str(error)), Limits())
+    publisher.offer(Record("t", b"{}"))
+    assert publisher.flush(30) == 0
+    read = source.load(lent.url).read(spark, lent.driver.spans(["t"]))
+    assert read.count() == 1
+    # What the job has read is not read again; the workers find this.
+    ini.write_text("[drivers_sqlite]\nsynchronous = perhaps\n")
+    with pytest.raises(PySparkException, match="synchronous"):
+        read.count()
+    lent.cleanup()
 
 
 def test_large_records_cross_in_portions(tmp_path: Path) -> None:
@@ -16,7 +44,7 @@ def test_large_records_cross_in_portions(tmp_path: Path) -> None:
     made.publish(Record("t", None) for _ in range(driver_source.ROWS + 1))
     (span,) = made.driver.spans(["t"])
     spans = json.dumps([[*span.partition, span.start, span.stop]])
-    reader = driver_source.Reader({"url": made.url, "config": "[]", "spans": spans})
+    reader = driver_source.Reader({"url": made.url, "config": "[[], []]", "spans": spans})
     (part,) = reader.partitions()
     batches = list(reader.read(part))
     assert [offset for batch in batches for offset in batch["offset"].to_pylist()] == list(range(span.stop))

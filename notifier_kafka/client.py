@@ -27,6 +27,7 @@ WAIT_FOREVER = 1.0  # seconds of one of the waits that together have no end
 START = {"earliest": "earliest", "latest": "latest"}
 # As often as it takes, within delivery.timeout.ms: Java's default. Less than 0 would be for ever.
 RETRIES = 2**31 - 1
+DIGITS = 19  # those of Java's largest; Python reads no more than some thousand
 
 
 class _Client:
@@ -49,6 +50,8 @@ class _Client:
 
     def _number(self, name: str, default: int, least: int) -> int:
         text = self._properties.get(name, str(default))
+        if text.isdecimal() and len(text) > DIGITS:
+            raise ConfigurationError(f"property {name}: a number of {len(text)} digits is too large")
         if not text.isdecimal() or int(text) < least:
             raise ConfigurationError(f"property {name}: {text!r} is no whole number from {least} on")
         return int(text)

@@ -237,4 +237,8 @@ def mask_query(query: str) -> str:
 
 def _mask_parameter(part: str) -> str:
     name, equals, _ = part.partition("=")
-    return f"{name}={MASK}" if equals and _is_credential(parse.unquote_plus(name)) else part
+    if equals and _is_credential(parse.unquote_plus(name)):
+        # With a ; in it as well: it may be part of the secret.
+        return f"{name}={MASK}"
+    # Some applications take it for an &.
+    return ";".join(map(_mask_parameter, part.split(";"))) if ";" in part else part

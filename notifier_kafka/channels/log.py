@@ -11,6 +11,8 @@ from notifier_kafka.notification import Notification
 
 # oslo.messaging's name, because logging configurations refer to it.
 LOGGER = "oslo.messaging.notification"
+# logging keeps every logger for ever, and one more thing for each dot in its name.
+LONGEST, MOST_DOTS, MOST = 255, 20, 1_000
 
 # logging has no level for audit and sample. oslo.messaging drops both with a warning.
 _LEVELS = {
@@ -24,7 +26,8 @@ _LEVELS = {
 class LogChannel(channel.Channel):
     """Logs each notification as one line of JSON, with secrets masked.
 
-    The logger is named for the event type, the level for the priority.
+    The logger is named for the event type, the level for the priority. Event types that no
+    logging configuration would name, and those behind the first thousand, share one logger.
     """
 
     publishes = False
@@ -40,9 +43,20 @@ class LogChannel(channel.Channel):
             logger.log(level, line)
 
 
+_made: set[str] = set()
+
+
 def _logger_name(event_type: str | None) -> str:
+    if not event_type or len(event_type) > LONGEST or event_type.count(".") > MOST_DOTS:
+        return LOGGER
     # Event types may come from outside, and a line break in one would forge a log line.
-    return f"{LOGGER}.{re.sub(r'[^ -~]', '_', event_type)}" if event_type else LOGGER
+    name = f"{LOGGER}.{re.sub(r'[^ -~]', '_', event_type)}"
+    if name not in _made:
+        # What is configured is there already, and stays what it is.
+        if len(_made) >= MOST and name not in logging.root.manager.loggerDict:
+            return LOGGER
+        _made.add(name)
+    return name
 
 
 def _line(sent: Notification) -> str:

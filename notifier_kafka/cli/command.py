@@ -3,11 +3,13 @@
 import abc
 import argparse
 import csv
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO, cast
 
 from cliff import columns, command, lister, show
-from cliff.formatters import base
+from cliff.formatters import base, shell
 from stevedore import extension
 
 from notifier_kafka.cli import main, text
@@ -80,6 +82,7 @@ class ShowOne(_Printing, show.ShowOne):
         found = super()._load_formatter_plugins()
         # cliff has it for lists only.
         found.extensions.append(extension.Extension("csv", cast(Any, None), cast(Any, None), _OneAsCsv()))
+        found["shell"].obj = _OneAsShell()
         return found
 
 
@@ -101,9 +104,30 @@ class _OneAsCsv(base.SingleFormatter):
         writer.writerow(map(_csv_cell, data))
 
 
+class _OneAsShell(shell.ShellFormatter):
+    """Variables for a shell's eval. cliff's own would have it run what a name such as $(id) says."""
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        for column, cell in zip(column_names, data, strict=True):
+            name = re.sub(r"\W", "_", column.lower(), flags=re.ASCII)
+            if name in (parsed_args.variables or [name]):
+                value = shlex.quote(str(_unwrapped(cell)))
+                stdout.write(f"{parsed_args.prefix}{name}={value}\n")
+
+
 def _csv_cell(cell: Any) -> Any:
     # Unwrapped first: cliff would do it later, and behind the look for formulas.
-    return text.csv_cell(cell.machine_readable() if isinstance(cell, columns.FormattableColumn) else cell)
+    return text.csv_cell(_unwrapped(cell))
+
+
+def _unwrapped(cell: Any) -> Any:
+    return cell.machine_readable() if isinstance(cell, columns.FormattableColumn) else cell
 
 
 def add_stream_format(parser: argparse.ArgumentParser, default: str) -> None:

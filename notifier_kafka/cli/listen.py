@@ -185,7 +185,8 @@ def _print_end(transport: NotificationTransport, args: argparse.Namespace, count
             printer.print([delivery])
     # Not from the end, which is elsewhere by the time that a subscription is there. What is
     # before the ends seen here is passed over.
-    start: Start = max(found, key=_moment).timestamp - SKEW if found else "earliest"
+    # A publisher's clock may be ahead, and what comes meanwhile is before that.
+    start: Start = min(_moment(max(found, key=_moment)), time.time()) - SKEW if found else "earliest"
     _follow(transport, args, start, printer, ends)
 
 

@@ -42,8 +42,11 @@ def json_line(value: Any) -> str:
 
 
 def iso(seconds: float) -> str:
-    """Spell a time of the epoch in UTC."""
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    """Spell a time of the epoch in UTC; as ``@SECONDS`` one that no calendar has: a publisher may say any."""
+    try:
+        moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"@{seconds:.3f}"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -22,6 +22,7 @@ from notifier_kafka.transport import NotificationTransport
 BATCH = 2_000
 INTERVAL = 2.0
 MOST_TYPES = 1_000
+LONGEST = 255  # characters of a name
 OTHERS = "(others)"
 COLUMNS = ("at", "event_type", "rate", "total", "errors")
 ERRORS = ("ERROR", "CRITICAL")
@@ -81,8 +82,8 @@ class Counts:
             except (ValueError, RecursionError):
                 self.malformed += 1
                 continue
-            name = notification.event_type or "-"
-            # Who makes up types must not fill the memory of who looks on.
+            # Who makes up types must not fill the memory of who looks on: neither by many nor by long ones.
+            name = _shortened(notification.event_type or "-")
             if name not in self.total and len(self.total) >= MOST_TYPES:
                 name = OTHERS
             self.now[name] += 1
@@ -227,8 +228,11 @@ def _names(width: int) -> int:
 
 def _cut(name: str, width: int) -> str:
     """Spell a name in so many characters, the last of which says when there are more."""
-    shown = text.visible(name)
-    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+    return _shortened(text.visible(name), width)
+
+
+def _shortened(name: str, width: int = LONGEST) -> str:
+    return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
 def _group_lines(look: Look, most: int, names: int) -> list[str]:

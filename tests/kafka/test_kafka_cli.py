@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+import kafka
 import pytest
 from kafka_rig import Connect, gather, publish, until
 
@@ -179,3 +180,22 @@ def committed(driver: KafkaDriver, name: str) -> None:
     gather(member, 1)
     member.commit({Partition(name, 0): 1})
     member.close()
+
+
+def test_an_absurd_time_hides_no_notification(
+    run: Run, kafka_cluster: Any, topic: str, client: str, connect: Connect
+) -> None:
+    times = [-6_000_000_000_000_000, 1_700_000_000_000, 9_000_000_000_000_000]
+    far = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+    connect().admin().create_topic(f"{topic}.info", partitions=1, settings=far)
+    producer = kafka.KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap, acks="all")
+    for number, at in enumerate(times):
+        value = b'{"priority": "INFO", "payload": %d}' % number
+        producer.send(f"{topic}.info", value, timestamp_ms=at).get(60)
+    producer.close()
+    seen = {0: "@-6000000000000.000", 1: "2023-11-14T22:13:20.000Z", 2: "@9000000000000.000"}
+    for command in (("tail",), ("listen", "--pool", topic, "--from", "beginning")):
+        code, out, err = run(*command, "--topic", topic, "--max", "3", "--timeout", "10", "--json")
+        assert (code, err) == (0, "")
+        found = map(json.loads, out.splitlines())
+        assert {each["payload"]: each["recorded_at"] for each in found} == seen

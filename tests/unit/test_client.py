@@ -39,6 +39,7 @@ def test_a_wrong_text_is_one_clear_error(text: str, said: str) -> None:
         ("acks", [], "property acks: text, a number or a boolean is needed"),
         ("producer.type", 1, "property producer.type: '1' is none of sync, async"),
         ("retries", "many", "property retries: 'many' is no whole number"),
+        ("retries", "9" * 5000, "property retries: a number of 5000 digits is too large"),
         ("retries", -1, "property retries: '-1' is no whole number from 0 on"),
         ("ssl.truststore.type", "JKS", "property ssl.truststore.type: only PEM can be read, not JKS"),
         ("sasl.jaas.config", 'x username="me";', "property sasl.jaas.config: "),

@@ -141,7 +141,7 @@ def test_credentials_stay_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> N
     ]
     _, headers, _ = call(
         make(app),
-        QUERY_STRING="name=a&token=s3cret&X-Amz-Signature=s3cret&api%5Fkey=s3cret",
+        QUERY_STRING="name=a&token=s3cret&X-Amz-Signature=s3cret&api%5Fkey=s3cret&b=1;token=s3cret",
         HTTP_REFERER="http://me:s3cret@host/?password=s3cret&page=2",
         REMOTE_USER="me",
         **dict.fromkeys(secret, "s3cret"),
@@ -150,7 +150,7 @@ def test_credentials_stay_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> N
     payloads = sent()
     assert "s3cret" not in repr(payloads)
     request = payloads["http.request"]["request"]
-    assert request["QUERY_STRING"] == "name=a&token=***&X-Amz-Signature=***&api%5Fkey=***"
+    assert request["QUERY_STRING"] == "name=a&token=***&X-Amz-Signature=***&api%5Fkey=***&b=1;token=***"
     assert request["HTTP_REFERER"] == "http://***@host/?password=***&page=2"
     assert request["REMOTE_USER"] == "me"
     assert not set(secret) & set(request)
@@ -288,6 +288,9 @@ def test_paste_gets_a_filter(make: Make) -> None:
         ("http://host/a?b=1", "http://host/a?b=1"),
         ("http://host/a?token=1#c", "http://host/a?token=***#c"),
         ("/a?token&secret=", "/a?token&secret=***"),
+        ("/a?b=1;access_token=s3cret;c=2&d=3", "/a?b=1;access_token=***;c=2&d=3"),
+        ("/a?b;api%5Fkey=s3cret;;c", "/a?b;api%5Fkey=***"),
+        ("/a?token=s3;cr=et;&b=1", "/a?token=***&b=1"),
         ("", ""),
     ],
 )

@@ -91,6 +91,38 @@ def test_log_writes_one_line_whatever_was_sent(
     assert json.loads(record.getMessage())["payload"] == text
 
 
+@pytest.mark.parametrize("event_type", ["a." * 4000, "a." * 30 + "a", "a" * 5000])
+def test_log_makes_no_logger_for_a_name_that_nobody_configures(
+    transport: NotificationTransport, caplog: pytest.LogCaptureFixture, event_type: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    logging.getLogger(log.LOGGER)
+    before = len(logging.root.manager.loggerDict)
+    make(log.LogChannel, transport).send([notification(event_type=event_type)], HOW)
+    (record,) = caplog.records
+    assert record.name == "oslo.messaging.notification"
+    assert json.loads(record.getMessage())["event_type"] == event_type
+    assert len(logging.root.manager.loggerDict) == before
+
+
+def test_log_makes_a_thousand_loggers_and_no_more(
+    transport: NotificationTransport, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Those of other tests do not count here, nor these there.
+    monkeypatch.setattr(log, "_made", set())
+    caplog.set_level(logging.INFO)
+    logging.getLogger("oslo.messaging.notification.configured")
+    numbered = [notification(event_type=f"made.up-{number}") for number in range(log.MOST + 2)]
+    again = [numbered[0], notification(event_type="configured")]
+    make(log.LogChannel, transport).send(numbered + again, HOW)
+    names = [record.name.removeprefix("oslo.messaging.notification") for record in caplog.records]
+    made = [f".made.up-{number}" for number in range(log.MOST)]
+    assert names == [*made, "", "", ".made.up-0", ".configured"]
+    there = logging.root.manager.loggerDict
+    assert "oslo.messaging.notification.made.up-999" in there
+    assert "oslo.messaging.notification.made.up-1000" not in there
+
+
 def test_log_without_an_event_type(
     transport: NotificationTransport, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import subprocess
 import sys
 
 import pytest
@@ -244,6 +245,19 @@ def test_names_are_no_formulas_in_csv(bench: Bench) -> None:
     bench.driver.admin().reset_group("=cmd()", {Partition("t", 0): 1})
     _, out, _ = bench.run("groups", "list", "-f", "csv")
     assert '"\'=cmd()"' in out
+
+
+@pytest.mark.parametrize(
+    "name", ["t$(touch run).info", "t`touch run`", 't"; touch run; "', "t'; touch run; '", "t\\$(touch run)"]
+)
+def test_a_shell_runs_nothing_of_a_name(bench: Bench, tmp_path: pathlib.Path, name: str) -> None:
+    bench.topic(name, 2)
+    code, out, err = bench.run("topics", "show", name, "-f", "shell", "--prefix", "topic_")
+    assert (code, err) == (0, "")
+    script = 'eval "$1"; printf "%s %s" "$topic_records" "$topic_name"'
+    said = subprocess.run(["sh", "-c", script, "sh", out], cwd=tmp_path, capture_output=True, check=True)
+    assert (said.stdout.decode(), said.stderr) == (f"2 {name}", b"")
+    assert not (tmp_path / "run").exists()
 
 
 def test_cells_show_names_and_values_of_the_log_harmlessly() -> None:

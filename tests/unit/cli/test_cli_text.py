@@ -36,7 +36,14 @@ def test_a_json_line_is_printable_ascii_and_reads_back_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(0, "1970-01-01T00:00:00.000Z"), (1763452258.4854, "2025-11-18T07:50:58.485Z")]
+    ("seconds", "expected"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1763452258.4854, "2025-11-18T07:50:58.485Z"),
+        (-6e12, "@-6000000000000.000"),
+        (2.0**63 / 1000, "@9223372036854776.000"),
+        (1e30, "@1000000000000000019884624838656.000"),
+    ],
 )
 def test_times_are_utc(seconds: float, expected: str) -> None:
     assert text.iso(seconds) == expected

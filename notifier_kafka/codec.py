@@ -7,8 +7,9 @@ orjson leaves out spaces and writes UTF-8 where that writes escapes, which reads
 What is read is decided for each record: ``ce_*`` headers, then the content type, then the
 members of the object. Tolerated are an absent or null ``_context``, absent members other
 than the priority, the priority in any case, NaN and Infinity (as null; old senders write
-them), integers of any size. Extra members and headers are ignored, and of a name that
-stands twice the last counts. Everything else is a ``DecodeError`` that says why.
+them), numbers beyond floats (as null), integers of any size. Extra members and headers are
+ignored, and of a name that stands twice the last counts. Everything else is a ``DecodeError``
+that says why.
 """
 
 import functools

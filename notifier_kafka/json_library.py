@@ -7,6 +7,7 @@ way; a test holds the two against each other.
 import functools
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -54,11 +55,17 @@ _AS_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: 1 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
+def _finite(number: str) -> float | None:
+    found = float(number)
+    return found if math.isfinite(found) else None
+
+
 # The standard library's writer, as oslo.messaging uses it: ASCII, spaces after separators.
 # Cycles end in RecursionError, for less than looking out for them costs.
 _encode = json.JSONEncoder(check_circular=False, allow_nan=False, default=primitives.simplify).encode
-# Old senders write NaN and Infinity, which are no JSON: read as they are now written, null.
-_decode = json.JSONDecoder(parse_constant=lambda _: None).decode
+# Old senders write NaN and Infinity, which are no JSON: read as they are now written, null. So
+# is a number beyond what a float holds, such as 1e999, which orjson refuses.
+_decode = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite).decode
 _encode_unicode = json.JSONEncoder(check_circular=False, ensure_ascii=False).encode
 
 

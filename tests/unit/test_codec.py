@@ -489,6 +489,14 @@ def test_tolerated(coder: codec.Codec, changes: dict[str, Any], expected: Notifi
 
 
 @BOTH
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1E+0400", f"{'9' * 400}.0", f"{'9' * 300}e10"])
+def test_a_number_that_no_float_holds_is_read_as_infinity_is(coder: codec.Codec, number: str) -> None:
+    text = f'{{"priority": "INFO", "payload": [{number}, 1e308, -2.5e-3, 1e-999, 7]}}'
+    for value in (text.encode(), json.dumps({"oslo.version": "2.0", "oslo.message": text}).encode()):
+        assert coder.decode(Record("t", value)).payload == [None, 1e308, -0.0025, 0.0, 7]
+
+
+@BOTH
 def test_absent_members(coder: codec.Codec) -> None:
     for value in both_shells({"priority": "sample"}):
         assert coder.decode(Record("t", value)) == (None, None, None, "SAMPLE", None, None, {})

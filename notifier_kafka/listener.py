@@ -217,14 +217,18 @@ class Listener:
         return Loop((main, waiting), returns, self._settlement, self._policy, self._stopping)
 
     def _join(self, timeout: float | None) -> None:
-        if self._thread is not None:
-            deadline = math.inf if timeout is None else time.monotonic() + timeout
-            # Bit by bit: Python sees a signal that another thread took, or that came as the wait began,
-            # only when the wait is over, and it may be the one that is to end it.
-            while self._thread.is_alive() and (left := deadline - time.monotonic()) > 0:
-                self._thread.join(min(left, BEAT))
-            if self._thread.is_alive():
-                raise TaskTimeout(f"the listener did not end within {timeout:g} s")
+        # Once: who else waits, be it a signal handler in the middle of this, may be the first to see the end.
+        thread = self._thread
+        if thread is None:
+            return
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        # Bit by bit: Python sees a signal that another thread took, or that came as the wait began,
+        # only when the wait is over, and it may be the one that is to end it.
+        while thread.is_alive() and (left := deadline - time.monotonic()) > 0:
+            thread.join(min(left, BEAT))
+        if thread.is_alive():
+            raise TaskTimeout(f"the listener did not end within {timeout:g} s")
+        if self._thread is thread:
             self._thread = None
             atexit.unregister(self._end)
 

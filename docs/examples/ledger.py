@@ -18,7 +18,6 @@ SCHEMA = """
     CREATE TABLE IF NOT EXISTS position (
         topic TEXT, number INTEGER, next INTEGER, PRIMARY KEY (topic, number));
 """
-REACHED = "SELECT next FROM position WHERE topic = ? AND number = ?"
 MOVE_ON = """
     INSERT INTO position VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET next = excluded.next WHERE next < excluded.next

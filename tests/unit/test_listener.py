@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,46 @@ print("ended")
         [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=PATIENCE
     )
     assert ended.stdout == "ended\n"
+
+
+def test_a_signal_handler_may_wait_while_its_thread_does(tmp_path: Path) -> None:
+    script = f"""
+import signal, threading
+from notifier_kafka import listener, target, transport
+from oslo_config import cfg
+
+class Endpoint:
+    def info(self, *message): ...
+
+bus = transport.get_notification_transport(cfg.ConfigOpts(), "sqlite:///{tmp_path}/bus.db")
+each = listener.get_notification_listener(bus, [target.Target(topic="t")], [Endpoint()], pool="pool")
+
+def end(*_):
+    each.stop()
+    each.wait()
+    print("handled")
+
+signal.signal(signal.SIGTERM, end)
+each.start()
+main = threading.get_ident()
+threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGTERM)).start()
+each.wait()
+print("ended")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (ended.stdout, ended.stderr) == ("handled\nended\n", "")
+
+
+def test_many_threads_may_wait_for_the_end(notifier_transport: transport.NotificationTransport) -> None:
+    each = listen(notifier_transport, Recorder())
+    each.start()
+    with futures.ThreadPoolExecutor(16) as pool:
+        waiting = [pool.submit(each.wait) for _ in range(16)]
+        wait_for(lambda: all(one.running() for one in waiting), "all to wait")
+        each.stop()
+    assert [one.exception() for one in waiting] == [None] * 16
 
 
 def test_pools_each_get_everything_and_members_share(

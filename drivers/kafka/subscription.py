@@ -323,6 +323,9 @@ class KafkaSubscription:
                     self._early += self._followed(consumer, consumer.poll(1, 0.0))
             except MessagingException as error:
                 LOG.debug("Polling for a listener at work: %s", error)
+            except Exception:
+                # Nobody starts another: without it the group throws out whoever works for long.
+                LOG.exception("A client raised an error that it should have translated")
             finally:
                 self._lock.release()
 

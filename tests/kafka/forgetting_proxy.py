@@ -112,6 +112,21 @@ class RefusingProxy(ForgettingProxy):
         _shut(client, server)
 
 
+class LockingProxy(ForgettingProxy):
+    """Lets nobody in any more once somebody produces, until it is told the ``target`` again."""
+
+    def __init__(self) -> None:
+        self._locks = True
+        super().__init__()
+
+    def _ask(self, client: socket.socket, server: socket.socket, asked: set[bytes]) -> None:
+        for frame in _frames(client):
+            if self._locks and int.from_bytes(frame[:2], "big") == PRODUCE:
+                self._locks, self.target = False, 0
+            _send(server, frame)
+        _shut(client, server)
+
+
 def _frames(source: socket.socket) -> Iterator[bytes]:
     with contextlib.suppress(OSError), source.makefile("rb") as stream:
         while size := stream.read(4):

@@ -3,21 +3,61 @@
 import contextlib
 import functools
 import logging
+import os
 import signal
+import subprocess
+import sys
 import threading
 from typing import Any
 
 import pytest
+from forgetting_proxy import LockingProxy
 from kafka_rig import Connect, gather, until
 
 from notifier_kafka import lane
 from notifier_kafka.driver import Delivery, Limits, OnSettled, Receipt, Record, Subscription
 from notifier_kafka.errors import CommitRefused, MessagingException, OutboxFull, TransportUnavailable
+from notifier_kafka.testing.clusters import ClusterMaker
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 OFFERED = 200_000  # what a leader is killed under
 KEYS = 30
+
+
+SHORT = """
+import sys
+from oslo_config import cfg
+from notifier_kafka import notifier, options, transport
+conf = cfg.ConfigOpts()
+conf([], project="test", default_config_files=[], default_config_dirs=[])
+options.register(conf)
+conf.set_override("exit_timeout", 60.0, group="notifications")
+bus = transport.get_notification_transport(conf, f"{sys.argv[1]}/?client={sys.argv[2]}")
+notifier.Notifier(bus, "host1", driver="messagingv2", topics=[sys.argv[3]]).info({}, "e", 1)
+"""
+
+
+def test_what_a_short_program_sends_arrives_when_the_broker_comes_while_it_ends(
+    fragile: Cluster, connect_to: Connect, topic: str, client: str
+) -> None:
+    """Python gives nobody a pool of threads any more then."""
+    fragile.stop()
+    command = [sys.executable, "-c", SHORT, fragile.url, client, topic]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        said: list[str] = []
+        for line in program.stderr:
+            said.append(line)
+            # The first try was in vain, or was the end of its thread.
+            if line.startswith(("Publishing to topic", "Exception in thread")):
+                break
+        fragile.start()
+        said += program.stderr
+    assert [line for line in said if not line.startswith("Publishing ")] == []
+    assert program.returncode == 0
+    (span,) = connect_to(fragile.url).spans([f"{topic}.info"])
+    assert span.stop - span.start == 1
 
 
 def test_publisher_and_listener_start_before_their_broker(
@@ -97,6 +137,36 @@ def test_what_is_taken_back_while_the_broker_is_away_comes_again(
     until(come_again, "all of them", 60.0)
     assert [delivery.offset for delivery in again] == list(range(20))
     side.close()
+
+
+@pytest.mark.parametrize("client", ["kafka-python"])  # it sends alone what was refused in a batch
+@pytest.mark.parametrize("retry", [-1, 0])
+def test_what_of_a_batch_has_its_receipt_keeps_it_when_the_broker_goes(
+    make_kafka_cluster: ClusterMaker,
+    connect_to: Connect,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    retry: int,
+) -> None:
+    with contextlib.closing(LockingProxy()) as proxy:
+        told = {"advertised.listeners": f"CLIENT://127.0.0.1:{proxy.port}"}
+        proxy.target = port = make_kafka_cluster(properties=told).layout.ports[0].client
+        driver = connect_to(f"kafka://127.0.0.1:{proxy.port}", batch_size=16384)
+        driver.admin().create_topic(topic, 1, {"max.message.bytes": "20000"})
+        failures: list[Record] = []
+        publisher = driver.publisher(lambda record, _: failures.append(record), Limits(retry=retry))
+        # The first connects while the others come: they are a batch.
+        records = [Record(topic, value) for value in (b"0", b"1", os.urandom(30_000), b"3")]
+        for record in records:
+            publisher.offer(record)
+        missed = "Publishing waits"
+        until(lambda: missed in caplog.text or not publisher.flush(0.0), "the broker to be missed")
+        proxy.target = port
+        assert publisher.flush(60) == 0
+        (span,) = driver.spans([topic])
+        assert [each.record.value for each in driver.read(span)] == [b"0", b"1", b"3"]
+        assert failures == [records[2]]
+        driver.close()
 
 
 class Publishing:

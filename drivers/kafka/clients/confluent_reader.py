@@ -1,6 +1,7 @@
 """confluent-kafka behind the seam: reading, with a group and without one."""
 
 import contextlib
+import logging
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import MessagingException
 
 from .confluent_link import Link, attempt, made, translate
+
+LOG = logging.getLogger(__name__)
 
 AWAITED = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -26,6 +29,7 @@ NEEDLESS = (*AWAITED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 # Past the constructors of named tuples, which check again what is known here.
 _new: Any = tuple.__new__
 _CONTENT = operator.itemgetter(1)
+_UNREAD = "Read without its headers: topic %s partition %d offset %d: the name of one is not UTF-8"
 
 
 class Reader:
@@ -97,8 +101,14 @@ def _deliveries(messages: Sequence[Any]) -> list[Delivery]:
         if at != known or place is None:
             # They come many at a time from one partition.
             place, known = Partition(topic, number), at
-        headers = message.headers() or ()
-        if None in map(_CONTENT, headers):
+        try:
+            headers = message.headers() or ()
+            empty = None in map(_CONTENT, headers)
+        except (SystemError, UnicodeError):
+            # The library finds out that a name is not UTF-8, and leaves it to the next call to say so.
+            LOG.warning(_UNREAD, topic, number, message.offset())
+            headers, empty = (), False
+        if empty:
             headers = [(name, content or b"") for name, content in headers]
         record = _new(Record, (topic, message.value(), message.key(), tuple(headers)))
         made.append(_new(Delivery, (record, place, message.offset(), message.timestamp()[1] / 1000)))

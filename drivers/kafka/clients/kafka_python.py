@@ -40,7 +40,7 @@ class KafkaPython:
         config = {**self._common, **given}
         if limits.retry < 0:
             config["delivery.timeout.ms"] = FOREVER
-        sender = Sender(config, restore, endless=limits.retry < 0)
+        sender = Sender(config, restore, limits.retry)
         outbox = Outbox(sender.deliver, on_failure, limits, sender.end)
         sender.outbox = outbox
         return outbox

@@ -16,7 +16,7 @@ from . import client
 from .kafka_python_errors import attempt, translate
 from .kafka_python_joins import Joins
 from .kafka_python_link import REQUEST_MS, connect, connected, told
-from .kafka_python_polling import polled
+from .kafka_python_polling import each_assigned, go_to, polled
 from .kafka_python_reader import CLOSE_MS, Line, delivery
 
 
@@ -64,7 +64,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
     def seek(self, partition: Partition, offset: int) -> None:
-        attempt(f"seek in {partition}", lambda: self._consumer.seek(TopicPartition(*partition), offset))
+        go_to(self._consumer, TopicPartition(*partition), offset)
 
     def made_again(self) -> set[Partition]:
         """Compare with the topics that partitions had when they were last ours."""
@@ -86,11 +86,11 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def hold(self) -> None:
         self._held = True
-        self._consumer.pause(*self._consumer.assignment())
+        each_assigned(self._consumer.pause, self._consumer.assignment())
 
     def proceed(self) -> None:
         self._held = False
-        self._consumer.resume(*self._consumer.assignment() - self._gained)
+        each_assigned(self._consumer.resume, self._consumer.assignment() - self._gained)
 
     def close(self) -> None:
         self.owned = set()
@@ -127,7 +127,7 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
             if self._gained is gained:
                 self._gained = set()
                 if not self._held:
-                    self._consumer.resume(*gained & self._consumer.assignment())
+                    each_assigned(self._consumer.resume, gained)
             # Else another join came meanwhile: the next poll begins what that brought.
         return begin
 

@@ -1,12 +1,17 @@
-"""One poll of kafka-python, and what is done about a batch that cannot or must not be unpacked."""
+"""One poll of kafka-python, and what is done about a batch that cannot or must not be unpacked.
 
+A join ends on the library's own thread, also between two steps of ours: what it takes from us
+is gone from the library's dictionary then, and each of its calls raises for that.
+"""
+
+import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition
 
-from .kafka_python_errors import attempt, translate
+from .kafka_python_errors import translate
 from .kafka_python_unpacking import Oversized, bounded
 
 LOG = logging.getLogger(__name__)
@@ -28,8 +33,24 @@ def polled(consumer: Any, limit: int, timeout_ms: int) -> Mapping[TopicPartition
         return {}
     except Exception as error:  # noqa: BLE001 - each codec has errors of its own
         _let_go(fetcher)
+        if isinstance(error, KeyError) and any(isinstance(each, TopicPartition) for each in error.args):
+            return {}  # it was taken from us in there; the others come with the next poll
         raise translate(error, "poll") from None
     return found
+
+
+def each_assigned(call: Callable[[TopicPartition], None], partitions: Iterable[TopicPartition]) -> None:
+    """Pause or resume what is still assigned."""
+    for partition in partitions:
+        with contextlib.suppress(KeyError):
+            call(partition)
+
+
+def go_to(consumer: Any, partition: TopicPartition, offset: int) -> None:
+    """Go on from an offset, if the partition is still assigned."""
+    # It looks, and says one of these; or it was taken from us after that.
+    with contextlib.suppress(ValueError, KeyError):
+        consumer.seek(partition, offset)
 
 
 def _pass_over(consumer: Any, error: Oversized) -> None:
@@ -39,8 +60,7 @@ def _pass_over(consumer: Any, error: Oversized) -> None:
     last = error.following - 1
     LOG.error("Passed over %s[%d] from %d to %d: %s", topic, number, unpacked.next_fetch_offset, last, error)
     unpacked.drain()
-    if at in consumer.assignment():  # which another thread may just have changed
-        attempt(f"seek in {topic}[{number}]", lambda: consumer.seek(at, error.following))
+    go_to(consumer, at, error.following)
 
 
 def _let_go(fetcher: Any) -> None:

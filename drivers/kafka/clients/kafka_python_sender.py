@@ -20,6 +20,7 @@ from .kafka_python_link import CONNECT_MS, GRACE, NOTHING, Tombstones, connect, 
 LOG = logging.getLogger(__name__)
 
 LOOK = 0.2  # seconds between looks whether the publisher was closed
+PAUSE = 1.0  # seconds between tries to connect
 SILENCE = 5.0  # seconds without an answer after which we say so
 CAREFUL = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
 
@@ -35,10 +36,11 @@ class Sender:
 
     outbox: Outbox
 
-    def __init__(self, config: client.Properties, restore: client.Restore, *, endless: bool) -> None:
+    def __init__(self, config: client.Properties, restore: client.Restore, retry: int) -> None:
+        """``retry`` is that of ``Limits``, -1 for ever."""
         self._config = config
         self._restore = restore
-        self._endless = endless
+        self._retry = retry
         self._producer: Any = None
         self._silent = False
 
@@ -46,15 +48,31 @@ class Sender:
         if self._producer is None:
             self._producer = self._connect(self._config)
         outcomes = self._through(self._producer, records)
-        if any(_is_refusal(outcome) for outcome in outcomes):
+        refused = [number for number, outcome in enumerate(outcomes) if _is_refusal(outcome)]
+        if refused:
             discard(self._producer)
             self._producer = None
-            careful = self._connect({**self._config, **CAREFUL})
-            for number, outcome in enumerate(outcomes):
-                if _is_refusal(outcome):
-                    (outcomes[number],) = self._through(careful, [records[number]])
-            discard(careful)
+            again = self._alone([records[number] for number in refused])
+            for number, outcome in zip(refused, again, strict=True):
+                outcomes[number] = outcome
         return [_final(outcome) for outcome in outcomes]
+
+    def _alone(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
+        """Send each by itself. Raises nothing, or the outbox would send again what has its receipt."""
+        tries = 0
+        while True:
+            try:
+                careful = self._connect({**self._config, **CAREFUL})
+                break
+            except MessagingException as error:
+                if not error.retriable or tries == self._retry or self.outbox.closed:
+                    return [error] * len(records)
+                self._say_why(error)
+            tries += 1
+            time.sleep(PAUSE)
+        outcomes = [self._through(careful, [record])[0] for record in records]
+        discard(careful)
+        return outcomes
 
     def end(self) -> None:
         if self._producer is not None:
@@ -79,7 +97,7 @@ class Sender:
             except kafka_errors.KafkaTimeoutError as error:
                 # Nothing may overtake it, so it is waited for here.
                 self._silence(topic)
-                if not self._endless or self.outbox.closed:
+                if self._retry >= 0 or self.outbox.closed:
                     return translate(error, f"topic {topic}")
             except (kafka_errors.KafkaError, TypeError, ValueError) as error:
                 return translate(error, f"topic {topic}")
@@ -113,9 +131,12 @@ class Sender:
         try:
             self._restore(topic)
         except MessagingException as error:
-            if not self._silent:
-                self._silent = True
-                LOG.warning("Publishing waits: %s", error)
+            self._say_why(error)
+
+    def _say_why(self, error: MessagingException) -> None:
+        if not self._silent:
+            self._silent = True
+            LOG.warning("Publishing waits: %s", error)
 
 
 def _is_refusal(outcome: Receipt | MessagingException) -> bool:

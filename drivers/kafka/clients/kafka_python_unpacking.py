@@ -1,7 +1,8 @@
-"""Bounds what kafka-python unpacks: a compressed batch of kilobytes may open to gigabytes.
+"""Bounds what kafka-python unpacks, and has it unpack what brokers store: they judge neither.
 
-The library opens a batch as a whole and has no limit. What somebody else in this process reads
-with it is left alone.
+A compressed batch of kilobytes may open to gigabytes; the library opens it as a whole and has no
+limit. The name of a header may be no UTF-8; the library then gives up the batch, again and again.
+What somebody else in this process reads with it is left alone.
 """
 
 import contextlib
@@ -30,7 +31,10 @@ class Oversized(Exception):
 
 @contextlib.contextmanager
 def bounded(limit: int) -> Iterator[None]:
-    """Let no batch that is opened meanwhile, in this thread, have more bytes than ``limit``."""
+    """Let no batch that is opened meanwhile, in this thread, have more bytes than ``limit``.
+
+    Names that are not UTF-8 are read as Java reads them, with a U+FFFD for what is none.
+    """
     token = _LIMIT.set(limit)
     try:
         yield
@@ -106,6 +110,20 @@ _CODECS: dict[int, Callable[[bytes, int], bytes]] = {
     DefaultRecordBatch.CODEC_LZ4: _lz4,
     DefaultRecordBatch.CODEC_ZSTD: _zstd,
 }
+
+
+class _Lenient(bytearray):
+    """Bytes of which every part is text."""
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        return found if isinstance(found, int) else _Lenient(found)
+
+    def decode(self, *_: Any) -> str:
+        return super().decode("utf-8", "replace")
+
+
+_strict = DefaultRecordBatch._read_msg  # noqa: SLF001 - the only place to have it go on
 _unbounded = DefaultRecordBatch._maybe_uncompress  # noqa: SLF001 - the only place to stop it
 
 
@@ -122,4 +140,17 @@ def _maybe_uncompress(batch: Any) -> None:
     _unbounded(batch)
 
 
+def _read_msg(batch: Any) -> Any:
+    """Stands in for the library's own."""
+    try:
+        return _strict(batch)
+    except UnicodeDecodeError:
+        if not _LIMIT.get():
+            raise
+    # For all that follows: a copy for each such record would be quadratic.
+    batch._buffer = _Lenient(batch._buffer)  # noqa: SLF001
+    return _strict(batch)
+
+
 DefaultRecordBatch._maybe_uncompress = _maybe_uncompress  # noqa: SLF001
+DefaultRecordBatch._read_msg = _read_msg  # noqa: SLF001

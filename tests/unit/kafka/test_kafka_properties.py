@@ -4,12 +4,15 @@ import contextlib
 import logging
 import socket
 import ssl
+import struct
 import threading
+from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient
 from oslo_config import cfg
 
 from notifier_kafka.driver import Limits, Record
@@ -19,10 +22,12 @@ from notifier_kafka.errors import (
     DriverLoadFailure,
     DriverNotFound,
     MessagingException,
+    TransportUnavailable,
 )
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import naming, options, properties, reach
-from notifier_kafka_drivers.kafka.clients import kafka_python_log, loading
+from notifier_kafka_drivers.kafka.clients import kafka_python_link, kafka_python_log, loading
+from notifier_kafka_drivers.kafka.clients.confluent_front import MUTE
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 CLIENTS = ["confluent-kafka", "kafka-python"]
@@ -135,6 +140,9 @@ def test_client_properties_win_over_what_the_driver_gives_librdkafka() -> None:
     publisher: Any = driver.publisher(lambda *_: None, Limits())
     config = publisher._publisher._config
     assert {name: config[name] for name in told} == told
+    # Numbers as text are numbers for those who count what waits.
+    publisher._publisher._front.gather(MUTE + 1, 3)
+    assert publisher._publisher._front._spare == 4
     driver.close()
 
 
@@ -350,6 +358,47 @@ def test_several_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
                     server.settimeout(20)
                     held.enter_context(server.accept()[0])
             assert said.result().count("does not answer") == 2
+
+
+@pytest.fixture
+def no_threads() -> Iterator[None]:
+    """Let none begin, as Python does at its exit: each is to have a stack that no process has room for."""
+    before = threading.stack_size(1 << 48)
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_where_there_are_no_threads_they_are_asked_one_after_the_other() -> None:
+    said = "127.0.0.1:1: connection refused; 127.0.0.1:2: connection refused"
+    assert told("127.0.0.1:1,127.0.0.1:2") == f"no broker is reached: {said}"
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_where_there_are_no_threads_kafka_python_may_be_tried_again() -> None:
+    with pytest.raises(TransportUnavailable, match="can't start new thread"):
+        kafka_python_link.connect(KafkaAdminClient, {"bootstrap.servers": "127.0.0.1:1"})
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_a_server_that_resets_connections_leaves_no_socket_open(protocol: str) -> None:
+    """As a proxy with nobody behind it does. Python warns of each that is left, and pytest fails of that."""
+    with socket.create_server(("127.0.0.1", 0)) as server, futures.ThreadPoolExecutor(1) as pool:
+        given = {
+            "bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}",
+            "security.protocol": protocol,
+        }
+        for _ in range(20):  # in about every second the reset comes late
+            resetting = pool.submit(_reset_the_next, server)
+            said = str(reach.unreached(given))
+            assert "hung, or of another" in said or "reset" in said or "security_protocol right" in said
+            resetting.result()
+
+
+def _reset_the_next(server: socket.socket) -> None:
+    accepted, _ = server.accept()
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    accepted.close()
 
 
 def test_a_host_name_that_nobody_knows_is_named() -> None:

@@ -148,17 +148,26 @@ class TopicGate:
 
     def _open(self) -> None:
         """Make the topics that records wait for; ends when there are none."""
-        while True:
+        try:
+            while (topic := self._next()) is not None:
+                found = self._ensured(topic)
+                if isinstance(found, int):
+                    self._release(topic, found)
+                elif not self._closed:
+                    self._give_up(topic, errors.for_record(found))
+        finally:
             with self._lock:
-                topic = next(iter(self._waiting), None)
-                if self._closed or topic is None:
+                # However it ends: as long as there is one, nobody starts another.
+                if self._opener is threading.current_thread():
                     self._opener = None
-                    return
-            found = self._ensured(topic)
-            if isinstance(found, int):
-                self._release(topic, found)
-            elif not self._closed:
-                self._give_up(topic, errors.for_record(found))
+
+    def _next(self) -> str | None:
+        with self._lock:
+            topic = None if self._closed else next(iter(self._waiting), None)
+            if topic is None:
+                # In the same breath, or what is offered now would wait for nobody.
+                self._opener = None
+            return topic
 
     def _ensured(self, topic: str) -> int | MessagingException:
         """Try as often as the limits say; return the number of partitions, or why it is in vain."""
@@ -173,6 +182,10 @@ class TopicGate:
                     return error
                 if not tries:
                     LOG.warning("Publishing to topic %s waits: %s", topic, error)
+            except Exception as error:
+                # A fault of the driver must cost its records only, and must be seen.
+                LOG.exception("A client raised an error that it should have translated")
+                return DeliveryFailed(f"the driver failed: {type(error).__name__}: {error}")
             else:
                 if tries:
                     LOG.warning("Publishing to topic %s goes on", topic)

@@ -6,9 +6,10 @@ authority may be missing. So we try by ourselves, once, what a connection is mad
 """
 
 import contextlib
+import functools
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
@@ -17,6 +18,7 @@ from .properties import addresses, spell
 
 PATIENCE = 1.0  # seconds for each step with each broker; it follows a timeout already
 ALERT = 0.3  # seconds until a broker that dislikes our certificate has said so
+CHUNK = 16384  # bytes of a TLS record, at most
 OURS = {
     "ssl.ca.location",
     "ssl.certificate.location",
@@ -26,16 +28,25 @@ OURS = {
 }
 SHOWN = ("ssl.certificate.", "ssl.keystore.")  # what holds a certificate of ours
 MUTE = "it accepts connections and does not answer: hung, or of another security_protocol"
+Address = tuple[str, int]
 
 
 def unreached(given: Mapping[str, str]) -> TransportUnavailable:
     """Make the error that names each address with what is wrong there. Blocks for seconds."""
     known = addresses(given)
-    # At once, because many that are mute cost no more time than one.
-    with futures.ThreadPoolExecutor(len(known)) as pool:
-        asked = [pool.submit(_why_not, host, port, given) for host, port in known]
-        found = "; ".join(f"{spell(*at)}: {each.result()}" for at, each in zip(known, asked, strict=True))
+    reasons = _asked(functools.partial(_why_not, given), known)
+    found = "; ".join(f"{spell(*at)}: {why}" for at, why in zip(known, reasons, strict=True))
     return TransportUnavailable(f"no broker is reached: {found}")
+
+
+def _asked(ask: Callable[[Address], str], known: Sequence[Address]) -> list[str]:
+    try:
+        # At once, because many that are mute cost no more time than one.
+        with futures.ThreadPoolExecutor(len(known)) as pool:
+            return list(pool.map(ask, known))
+    except RuntimeError:
+        # There are no threads to be had, as at an interpreter's exit.
+        return list(map(ask, known))
 
 
 def trouble(given: Mapping[str, str]) -> str | None:
@@ -51,23 +62,26 @@ def check_files(given: Mapping[str, str]) -> None:
         context(given)
 
 
-def _why_not(host: str, port: int, given: Mapping[str, str]) -> str:
+def _why_not(given: Mapping[str, str], at: Address) -> str:
     try:
-        with socket.create_connection((host, port), PATIENCE) as connection:
-            return _refusal(connection, host, given) if _encrypted(given) else _silence(connection, given)
+        with socket.create_connection(at, PATIENCE) as connection:
+            return _refusal(connection, at[0], given) if _encrypted(given) else _silence(connection, given)
     except socket.gaierror:
         return "no such host name"
     except TimeoutError:
         return "no answer to a connection"
     except OSError as error:
         return (error.strerror or str(error)).lower()
+    except ConfigurationError as error:
+        # A file that was there at the start: it is being renewed, or privileges were dropped.
+        return str(error)
 
 
 def _refusal(connection: socket.socket, host: str, given: Mapping[str, str]) -> str:
     try:
-        with context(given).wrap_socket(connection, server_hostname=host) as encrypted:
-            encrypted.settimeout(ALERT)
-            encrypted.recv(1)
+        encrypted = _Encrypted(connection, context(given), host)
+        connection.settimeout(ALERT)
+        encrypted.hear()
     except ssl.SSLCertVerificationError as error:
         return f"TLS: its certificate is refused: {error.verify_message}"
     except TimeoutError:
@@ -88,10 +102,39 @@ def _silence(connection: socket.socket, given: Mapping[str, str]) -> str:
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname = False
     anybody.verify_mode = ssl.CERT_NONE
-    with contextlib.suppress(OSError), anybody.wrap_socket(connection):
+    with contextlib.suppress(OSError):
+        _Encrypted(connection, anybody)
         protocol = given.get("security.protocol", "PLAINTEXT")
         return f"it wants TLS, and [drivers_kafka] security_protocol is {protocol}"
     return MUTE
+
+
+class _Encrypted:
+    """A connection that shook hands. Python 3.11.7 leaves a socket open that was reset before that."""
+
+    def __init__(self, connection: socket.socket, agreed: ssl.SSLContext, host: str | None = None) -> None:
+        self._connection = connection
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._talk = agreed.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._until_done(self._talk.do_handshake)
+
+    def hear(self) -> None:
+        """Wait for whatever it says, which may be that it refuses us, or for its end."""
+        with contextlib.suppress(ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            self._until_done(lambda: self._talk.read(1))
+
+    def _until_done(self, step: Callable[[], object]) -> None:
+        while True:
+            try:
+                step()
+            except ssl.SSLWantReadError:
+                self._connection.sendall(self._outgoing.read())
+                if received := self._connection.recv(CHUNK):
+                    self._incoming.write(received)
+                else:
+                    self._incoming.write_eof()
+            else:
+                return
 
 
 def _encrypted(given: Mapping[str, str]) -> bool:

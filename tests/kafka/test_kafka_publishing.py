@@ -1,5 +1,6 @@
 """What the driver adds to the clients' publishing: topics on first use, sizes, forks, outages."""
 
+import gc
 import os
 import pathlib
 import subprocess
@@ -52,6 +53,23 @@ def test_more_replicas_than_brokers_is_told_with_the_option(connect: Connect, to
     assert failed == record
     assert isinstance(error, DeliveryFailed)
     assert "topic_replication" in str(error)
+
+
+# kafka-python takes a batch at a time; what waits before it is the outbox's, and that has a test.
+@pytest.mark.parametrize("client", ["confluent-kafka"])
+def test_what_is_under_way_is_little_work_for_the_collector(connect: Connect, topic: str) -> None:
+    publisher = connect(linger=60).publisher(lambda *_: None, Limits())
+    publisher.offer(Record(topic, b"1"))
+    assert publisher.flush(PATIENCE) == 0
+    gc.collect()
+    before = len(gc.get_objects())
+    for n in range(5_000):
+        publisher.offer(Record(topic, b"%d" % n, b"key", (("own", b"%d" % n), ("name", b"value"))))
+    gc.collect()
+    gc.collect()
+    # One for each record, which its report calls.
+    assert len(gc.get_objects()) - before < 5_500
+    assert publisher.flush(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("size", [256 * KILOBYTE, 1000 * KILOBYTE])

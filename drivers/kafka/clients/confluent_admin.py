@@ -1,5 +1,6 @@
 """confluent-kafka behind the seam: administration."""
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -156,8 +157,10 @@ class Admin:
             if raised.retriable:
                 unheard = error.args[0].code() in UNHEARD
                 if unheard:
-                    # The next call has a new one, as this one may have forgotten its brokers for ever.
-                    self._client = made(AdminClient, self._config, self._link)
+                    # The next call has a new one, as this one may have forgotten its brokers for ever;
+                    # or has this one, when a file that a new one needs has gone since the start.
+                    with contextlib.suppress(ConfigurationError):
+                        self._client = made(AdminClient, self._config, self._link)
                 raised = self._link.reason() or (reach.unreached(self._config) if unheard else raised)
             raise raised from None
         except (TypeError, ValueError) as error:

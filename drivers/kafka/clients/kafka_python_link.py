@@ -117,13 +117,21 @@ def connect(kind: Callable[..., Any], given: Mapping[str, str], **own: Any) -> A
     except Exception as error:  # noqa: BLE001 - whatever it is, it is translated
         # A constructor that fails leaves its thread and sockets behind.
         for one in made:
-            one.close()
+            _close(one)
         refusal = connections[0].refusal if connections else None
         if refusal is not None:
             raise translate(refusal, "no broker lets us in") from None
         if isinstance(error, kafka_errors.KafkaTimeoutError):
             raise reach.unreached(given) from None
         raise translate(error, "no broker is reached") from None
+
+
+def _close(one: Any) -> None:
+    """Close a client, also one whose thread could not begin, as at an interpreter's exit."""
+    loop = one._net  # noqa: SLF001
+    if loop._io_thread is not None and loop._io_thread.ident is None:  # noqa: SLF001
+        loop._io_thread = None  # noqa: SLF001
+    one.close()
 
 
 def connected(consumer: Any) -> bool:

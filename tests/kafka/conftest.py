@@ -1,14 +1,13 @@
 """Real brokers for the tests of this directory."""
 
-import gc
 import pathlib
 import uuid
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from kafka_rig import Connect
+from left_sockets import grown_up, left_sockets
 from oslo_config import cfg
 
 from notifier_kafka.testing.clusters import mend
@@ -16,6 +15,8 @@ from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
 from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
+
+__all__ = ["grown_up", "left_sockets"]
 
 HERE = pathlib.Path(__file__).parent
 AT_ONCE = 0.0  # nobody needs the data
@@ -35,22 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings(LEFT_SOCKET))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def grown_up() -> None:
-    """Spare the collections below what was there before the first test."""
-    gc.collect()
-    gc.freeze()
-
-
-@pytest.fixture(autouse=True)
-def left_sockets(grown_up: None) -> Iterator[None]:
-    """Collect what a test left, lest it be found in the test of somebody else."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture(params=["confluent-kafka", "kafka-python"])

@@ -97,6 +97,8 @@ def topic_deleted(play: Play) -> None:
         # What the brokers took a moment ago may still go down with the topic.
         time.sleep(3.0)
     play.erase()
+    # Brokers are asked for the ids of topics every 5 s, and what waited meanwhile comes at once.
+    play.reread(10.0)
     bus.cleanup()
 
 

@@ -19,7 +19,7 @@ POOL = "crew"
 BESIDE = "beside"  # a pool to which nothing is done: what concerns the crew alone has no business there
 POOLS = (POOL, BESIDE)
 ENDLESS = 1 << 40  # notifications; publishers are told to end
-MEMBERS = 2
+PUBLISHERS, MEMBERS = 2, 2
 BULK = 500  # published at once, and polled at once, where a load is to be heavy
 STRIKES = 10  # under such a load
 CAUGHT_UP = 1000.0  # a second; what is done of such a load at least
@@ -33,7 +33,8 @@ class Fault:
 
     ``places`` are where it can happen, the usual one first. ``publish``, ``listen`` and
     ``driver`` are added to what publishers, listeners and the URL are told. ``forgives`` are
-    verdicts that are no promise here, ``why`` says why not.
+    verdicts that are no promise here. ``needs`` is what the machine must let us do, a key of
+    ``__main__.NEEDS``: without it the fault is left out.
     """
 
     name: str
@@ -102,6 +103,10 @@ class Play:
     def repeat(self, spooled: int) -> None:
         """Who had so many in its spool was killed: what it had sent without noting it is sent again."""
         self.bound += min(spooled, FORWARDED)
+
+    def reread(self, seconds: float) -> None:
+        """For so long a listener may have read a topic without knowing that it is to begin it anew."""
+        self.bound += round(PUBLISHERS * self.load.rate * seconds)
 
     def publish(self, name: str, how: str, **more: Any) -> Actor:
         """Start a publisher, or the next life of it, which goes on where the last one ended."""

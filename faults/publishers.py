@@ -62,9 +62,13 @@ def spool_disk_full(play: Play) -> None:
 def two_on_one_spool(play: Play) -> None:
     """Both spool into one directory; one is killed, and its next life or the other sends what it left."""
     streams = play.publishers["streams"]
+    # The one that waits for each is never spooled.
+    other = play.publishers.get("streams-too") or play.publish("streams-too", "stream")
+    other.await_count("accepted", 1)
     with play.hit(), play.place.hung(play.scene.bus):
-        before = streams.count("accepted")
+        before, beside = streams.count("accepted"), other.count("accepted")
         streams.await_count("accepted", before + int(play.load.rate))
+        other.await_count("accepted", beside + int(play.load.rate))
         time.sleep(1.5)  # what the client has is copied to the disk after spool_after
         streams.kill()
         play.repeat(streams.count("accepted") - before)

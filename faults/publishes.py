@@ -219,8 +219,7 @@ def offered(journal: str) -> int:
     """Return the number to go on with behind those that a journal says were offered."""
     path = pathlib.Path(journal)
     said = checker.lines(path) if path.exists() else ()
-    numbers = [line["number"] for line in said if line["what"] == "offered"]
-    return max(numbers, default=-1) + 1
+    return max((line["number"] for line in said if line["what"] == "offered"), default=-1) + 1
 
 
 if __name__ == "__main__":

@@ -234,6 +234,8 @@ class Scene:
 
         def stopped() -> bool:
             actor.send(signal.SIGSTOP)
+            # One of its threads hears of it; the others may be a while.
+            until(lambda: _stands_still(actor.pid), "a process to stop")
             if self.bus.log is None or _is_free(pathlib.Path(f"{self.bus.log}-lock")):
                 return True
             actor.send(signal.SIGCONT)
@@ -253,6 +255,11 @@ class Scene:
         plan = {"url": self.bus.url, "journal": str(self._directory / f"{name}.journal")} | plan
         command = [*self.bus.prefix, sys.executable, "-m", f"faults.{program}", json.dumps(plan)]
         return Actor(name, command, self._directory)
+
+
+def _stands_still(pid: int) -> bool:
+    stats = [each.read_text() for each in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(") ")[2].startswith("T") for stat in stats)
 
 
 def _is_free(path: pathlib.Path) -> bool:

@@ -130,7 +130,7 @@ class Consuming(Base):
         group = rig.name()
         holder = rig.child("hold", topic, group, 30)
         rig.await_word(holder, "held", self.takeover)
-        holder.send(signal.SIGSTOP)
+        rig.stop(holder)
         member = rig.join(topic, group)
         rig.gather(30, member, seconds=self.takeover)
         holder.send(signal.SIGCONT)

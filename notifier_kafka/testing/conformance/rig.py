@@ -2,6 +2,7 @@
 """What the tests of the suite stand on: one log, drivers and processes on it, deadlines."""
 
 import pathlib
+import signal
 import threading
 import time
 import uuid
@@ -78,6 +79,20 @@ class Rig:
         self.until(lambda: word in process.said() or not process.alive(), f"a child's {word!r}", seconds)
         assert word in process.said(), f"the child ended: {process.said()}"
         return process.said()
+
+    def stop(self, process: Child) -> None:
+        """Stop a process, but not while it keeps others from writing, as it may over a file."""
+
+        def stopped() -> bool:
+            process.send(signal.SIGSTOP)
+            try:
+                self.publish([Record(self.topic(), b"is there anybody?")])
+            except (AssertionError, MessagingException):
+                process.send(signal.SIGCONT)
+                return False
+            return True
+
+        self.until(stopped, "a moment to stop a child", 3 * self.patience)
 
     def until(self, condition: Callable[[], object], what: str, seconds: float | None = None) -> None:
         """Wait for a condition, up to the suite's patience."""

@@ -28,6 +28,7 @@ _OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
 _ORIGIN = frozenset({TOPIC, PARTITION, OFFSET})
 MOST_DOUBLINGS = 60  # anybody may have written how many attempts there were
 WAIT = 0.2  # seconds between looks at whether the listener was told to stop
+GRACE = 2.0  # seconds that one that was gives what is on its way to the log
 
 
 class Requeue:
@@ -85,7 +86,7 @@ class Requeue:
         return wait <= 0 or wait > self._longest
 
     def store(self, records: Sequence[Record], stopping: threading.Event) -> bool:
-        """Write records durably; False when told to stop before they were.
+        """Write records durably; False when told to stop and they are not soon.
 
         Waits as long as the log needs, because going on without them would lose them. Of
         a record that the log can never take, what says where it lies is written instead.
@@ -156,10 +157,13 @@ class Requeue:
 
 
 def _settled(waiter: Waiter, stopping: threading.Event) -> bool:
-    """Wait for the log, but not beyond the moment when the listener is to stop."""
+    """Wait for the log, but only a moment longer when the listener is to stop.
+
+    What is stored and not known to be would be stored again by the next, with all that was handled beside it.
+    """
     while not waiter.wait(WAIT):
         if stopping.is_set():
-            return False
+            return waiter.wait(GRACE)
     return True
 
 

@@ -1,5 +1,6 @@
 """The listening face, over a real SQLite log."""
 
+import contextlib
 import functools
 import itertools
 import subprocess
@@ -16,6 +17,7 @@ from listening_kit import (
     TARGETS,
     Batches,
     Recorder,
+    committed,
     counted,
     listen,
     put,
@@ -27,7 +29,7 @@ from listening_kit import (
 from log_lock import locked
 from oslo_config import cfg
 
-from notifier_kafka import listener, notifier, transport
+from notifier_kafka import listener, notifier, requeue, transport
 from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import (
     ExecutorLoadFailure,
@@ -255,6 +257,36 @@ def test_a_stop_is_obeyed_between_notifications_and_commits_what_is_finished(
         wait_for(lambda: len(rest.seen) == 6, "the rest")
     assert slow.seen == [0, 1, 2, 3]
     assert rest.seen == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_stop_waits_a_moment_for_what_is_being_set_aside(
+    tmp_path: Path, notifier_conf: cfg.ConfigOpts
+) -> None:
+    log = tmp_path / "bus.db"
+    bus = transport.get_notification_transport(notifier_conf, f"sqlite:///{log}?busy_timeout=0.1")
+    send(bus, [0])
+    put(bus, b"malformed")
+    send(bus, [1])
+    taken = threading.Event()
+    with contextlib.ExitStack() as lock:
+
+        def answer(payload: Any) -> None:
+            if payload == 1:
+                lock.enter_context(locked(log))
+                taken.set()
+
+        endpoint = Recorder(answer)
+        each = listen(bus, endpoint)
+        each.start()
+        assert taken.wait(PATIENCE)
+        each.stop()
+        # For longer than it takes to see that.
+        time.sleep(2 * requeue.WAIT)
+    each.wait(PATIENCE)
+    assert endpoint.seen == [0, 1]
+    assert sum(committed(bus).values()) == 3
+    assert len(records(bus, "pool.dead-letters")) == 1
+    bus.cleanup()
 
 
 def test_a_listener_may_be_started_again(notifier_transport: transport.NotificationTransport) -> None:

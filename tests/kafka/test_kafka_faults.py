@@ -164,9 +164,11 @@ def test_what_of_a_batch_has_its_receipt_keeps_it_when_the_broker_goes(
         proxy.target = port
         assert publisher.flush(60) == 0
         (span,) = driver.spans([topic])
-        assert [each.record.value for each in driver.read(span)] == [b"0", b"1", b"3"]
-        assert failures == [records[2]]
+        there = [each.record.value for each in driver.read(span)]
         driver.close()
+    # The last may have been refused along with the one before it, and then is for another try.
+    assert failures == records[2:3] or (retry == 0 and failures == records[2:])
+    assert there == [record.value for record in records if record not in failures]
 
 
 class Publishing:

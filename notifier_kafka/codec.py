@@ -86,7 +86,7 @@ class Codec:
 
     def _read(self, value: bytes, headers: Headers) -> dict[str, Any]:
         """Return an object with the members of the flat form, whichever form it came in."""
-        form = cloudevents.form_of(headers)
+        form = cloudevents.form_of(headers) if headers else None
         if form is None and value.startswith(_ENVELOPE_START):
             # The numbers that matter are in the text that is parsed next.
             return self._open(self._skim(value))
@@ -112,7 +112,8 @@ class Codec:
 
     def _parse(self, data: bytes) -> Any:
         value = self._loads(data)
-        if json_library.exceeds(data, MAX_READ_DEPTH):
+        # Few bytes cannot nest deeply, and most are few.
+        if len(data) > 2 * MAX_READ_DEPTH and json_library.exceeds(data, MAX_READ_DEPTH):
             raise DecodeError(f"nested beyond {MAX_READ_DEPTH} levels")
         return value
 
@@ -181,8 +182,11 @@ def _notification(found: dict[str, Any]) -> Notification:
         context = {}
     elif type(context) is not dict:
         raise DecodeError("the context is no JSON object")
+    # Nearly always as we spell it.
+    if type(priority) is not str or priority not in _PRIORITY_HEADERS:
+        priority = _priority(priority)
     made: Notification = make_notification(
-        (message_id, publisher_id, event_type, _priority(priority), payload, timestamp, context)
+        (message_id, publisher_id, event_type, priority, payload, timestamp, context)
     )
     return made
 
@@ -195,8 +199,6 @@ def _check_texts(*found: Any) -> None:
 def _priority(found: Any) -> str:
     if not isinstance(found, str):
         raise DecodeError("no priority, so no notification")
-    if found in _PRIORITY_HEADERS:
-        return found
     if found.upper() not in _PRIORITY_HEADERS:
         raise DecodeError("unknown priority")
     return found.upper()

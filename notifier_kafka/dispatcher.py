@@ -39,7 +39,8 @@ class Dispatcher:
     """Gives each notification to the endpoints, in their order, until one refuses it."""
 
     def __init__(self, endpoints: Sequence[object], serializer: Serializer | None) -> None:
-        self._serializer = serializer or NoOpSerializer()
+        # Asked for every notification, and most programs have none.
+        self._serializer = None if type(serializer) is NoOpSerializer else serializer
         self._loop: EventLoop | None = None
         self._beginning = threading.Lock()
         self._callbacks: dict[str, list[tuple[NotificationFilter | None, Callable[..., Any]]]] = {}
@@ -47,12 +48,13 @@ class Dispatcher:
             screen = getattr(endpoint, "filter_rule", None)
             for priority in PRIORITIES:
                 if (method := getattr(endpoint, priority, None)) is not None:
-                    self._callbacks.setdefault(priority, []).append((screen, method))
+                    # As notifications spell it.
+                    self._callbacks.setdefault(priority.upper(), []).append((screen, method))
 
     @property
     def supported_priorities(self) -> list[str]:
         """The priorities that some endpoint has a method for."""
-        return list(self._callbacks)
+        return [priority.lower() for priority in self._callbacks]
 
     def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
         """Return a verdict for each notification, which is handled when it is asked for."""
@@ -65,14 +67,13 @@ class Dispatcher:
 
     def handle(self, notification: Notification) -> Verdict:
         """Give one notification to the endpoints."""
-        callbacks = self._callbacks.get(notification.priority.lower())
+        callbacks = self._callbacks.get(notification.priority)
         if callbacks is None:
             return HANDLED
         try:
-            message = self._open(notification)
-            ctxt, publisher_id, event_type, payload, metadata = message.values()
+            ctxt, publisher_id, event_type, payload, metadata = self._open(notification)
             for screen, callback in callbacks:
-                if screen is not None and not _passes(screen, message):
+                if screen is not None and not screen.match(ctxt, publisher_id, event_type, metadata, payload):
                     continue
                 answer = callback(ctxt, publisher_id, event_type, payload, metadata)
                 if answer is not None and self._awaited(answer) == NotificationResult.REQUEUE:
@@ -92,50 +93,62 @@ class Dispatcher:
             self._loop = self._loop or coroutines.EventLoop()
         return self._loop.finish(answer)
 
-    def _open(self, notification: Notification) -> Message:
-        """Undo what the sender's serializer did."""
-        ctxt = self._serializer.deserialize_context(notification.context)
-        return {
-            "ctxt": ctxt,
-            "publisher_id": notification.publisher_id,
-            "event_type": notification.event_type,
-            "payload": self._serializer.deserialize_entity(ctxt, notification.payload),
-            "metadata": {
-                "message_id": notification.message_id,
-                "timestamp": notification.timestamp,
-            },
-        }
+    def _open(self, notification: Notification) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Return what an endpoint gets, in its order; undo what the sender's serializer did."""
+        message_id, publisher_id, event_type, _priority, payload, timestamp, ctxt = notification
+        metadata = {"message_id": message_id, "timestamp": timestamp}
+        if self._serializer is not None:
+            ctxt = self._serializer.deserialize_context(ctxt)
+            payload = self._serializer.deserialize_entity(ctxt, payload)
+        return ctxt, publisher_id, event_type, payload, metadata
 
 
 class BatchDispatcher(Dispatcher):
     """Gives lists of messages to the endpoints, one list for each priority."""
 
-    given: frozenset[str] = frozenset()
-    """The priorities of the batch at hand whose lists are being handled, or were, as a whole."""
+    # The priorities of the batch at hand whose lists are being handled, or were, as a whole.
+    _given: frozenset[str] = frozenset()
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """The priorities of the batch at hand whose notifications no endpoint has had, as they spell them."""
+        return frozenset(self._callbacks) - self._given
 
     def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
-        self.given = frozenset()
+        self._given = frozenset()
         verdicts = [HANDLED] * len(notifications)
-        by_priority: dict[str, list[tuple[int, Message]]] = {}
+        by_priority: dict[str, tuple[list[int], list[Message]]] = {}
         unopened: set[str] = set()
         for index, notification in enumerate(notifications):
-            priority = notification.priority.lower()
+            priority = notification.priority
             if priority not in self._callbacks:
                 continue
             try:
-                message = self._open(notification)
+                ctxt, publisher_id, event_type, payload, metadata = self._open(notification)
             except _RAISED as error:  # a user's serializer
                 verdicts[index] = _failed(error)
                 unopened.add(priority)
                 continue
-            by_priority.setdefault(priority, []).append((index, message))
+            if priority not in by_priority:
+                by_priority[priority] = ([], [])
+            places, messages = by_priority[priority]
+            places.append(index)
+            messages.append(
+                {
+                    "ctxt": ctxt,
+                    "publisher_id": publisher_id,
+                    "event_type": event_type,
+                    "payload": payload,
+                    "metadata": metadata,
+                }
+            )
         for priority in sorted(by_priority):
-            messages = by_priority[priority]
-            before, self.given = self.given, self.given | ({priority} - unopened)
-            verdict = self._dispatch_list(priority, [message for _, message in messages])
+            places, messages = by_priority[priority]
+            before, self._given = self._given, self._given | ({priority} - unopened)
+            verdict = self._dispatch_list(priority, messages)
             if verdict is not HANDLED:
-                self.given = before
-                for index, _ in messages:
+                self._given = before
+                for index in places:
                     verdicts[index] = verdict
         return verdicts
 

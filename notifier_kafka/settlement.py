@@ -96,11 +96,11 @@ class Settlement:
         if not isinstance(self._dispatcher, BatchDispatcher):
             return {self._at.partition: self._at.offset + 1} if self._at else {}
         deliveries, found = self._now
-        waiting = set(self._dispatcher.supported_priorities) - self._dispatcher.given
+        waiting = self._dispatcher.waiting
         positions: dict[Partition, int] = {}
         left_out: set[Partition] = set()
         for delivery, one in zip(deliveries, found, strict=True):
-            if isinstance(one, Notification) and one.priority.lower() in waiting:
+            if isinstance(one, Notification) and one.priority in waiting:
                 left_out.add(delivery.partition)
             elif delivery.partition not in left_out:
                 positions[delivery.partition] = delivery.offset + 1

@@ -129,8 +129,8 @@ WAYS: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
 }
 STORED = {
     "encode": Cost(2.36, 1),
-    "decode": Cost(5.02, 4.5),
-    "dispatch": Cost(4.2, 3.5),
+    "decode": Cost(4.85, 4),
+    "dispatch": Cost(3.39, 2.5),
 }
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from notifier_kafka import dispatcher, filters, serializer
+from notifier_kafka import codec, dispatcher, filters, serializer
+from notifier_kafka.driver import Record
 from notifier_kafka.notification import Notification, NotificationResult
 
 
@@ -65,7 +66,8 @@ def test_supported_priorities_are_those_with_a_method() -> None:
 def test_the_priority_of_the_notification_decides_whatever_its_case() -> None:
     endpoint = Recorder()
     made = dispatcher.Dispatcher([endpoint], None)
-    verdicts = made.dispatch([make("Error"), make("audit")])
+    sent = [codec.decode(Record("t", b'{"priority": "%b"}' % spelled)) for spelled in (b"Error", b"audit")]
+    verdicts = made.dispatch(sent)
     assert results(verdicts) == ["handled", "handled"]
     assert len(endpoint.seen) == 1
 
@@ -141,19 +143,19 @@ def test_a_batch_endpoint_is_not_called_when_its_filter_passes_nothing() -> None
 
 def test_a_list_counts_as_given_only_as_a_whole() -> None:
     """What a handler stores as its position must not pass one that it did not get."""
-    given: list[frozenset[str]] = []
+    waiting: list[frozenset[str]] = []
 
     class Watching:
         def info(self, messages: list[dict[str, Any]]) -> None:
-            given.append(made.given)
+            waiting.append(made.waiting)
 
         error = info
 
     made = dispatcher.BatchDispatcher([Watching()], Shouting())
     made.dispatch([make(payload="good"), make(payload=7), make("ERROR", payload="good")])
-    assert given == [{"error"}, {"error"}]
+    assert waiting == [{"INFO"}, {"INFO"}]
     made.dispatch([make(payload="good"), make("ERROR", payload="good")])
-    assert given[2:] == [{"error"}, {"error", "info"}]
+    assert waiting[2:] == [{"INFO"}, set()]
 
 
 def test_a_coroutine_behind_a_decorator_is_awaited() -> None:

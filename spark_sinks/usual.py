@@ -63,7 +63,7 @@ def decode(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -
     filter what is returned before it is kept: the filter would be computed beside it, anew.
     """
     usual = F.col("usual")
-    cut = _marked(raw).withColumn("cut", F.when(usual if needed is None else usual & needed, _cut()))
+    cut = _apart(_marked(raw)).withColumn("cut", F.when(usual if needed is None else usual & needed, _cut()))
     taken = cut.withColumn("text", _unquoted())
     return taken.select(
         *POSITION,
@@ -76,6 +76,16 @@ def decode(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -
         F.lit(None).cast("variant").alias("context"),
         *dated(clock),
     )
+
+
+def _apart(frame: DataFrame) -> DataFrame:
+    """Have what comes before this and what comes behind compiled as two methods.
+
+    Spark makes one Java method of all that a record goes through, and does without where that is
+    larger than a JVM compiles (``hugeMethodLimit``): then each record takes a third longer. There
+    are never so many partitions, so nothing is coalesced.
+    """
+    return frame.coalesce(1 << 20)
 
 
 def _marked(raw: DataFrame) -> DataFrame:
@@ -99,7 +109,7 @@ def _marked(raw: DataFrame) -> DataFrame:
     stamp = F.substring("value", -_of_outline([STAMP + len(each[_END]) for each in _PIECES]), STAMP)
     found = found.withColumns({"tail": tail.cast("string"), "timestamp": stamp.cast("string")})
     found = found.withColumn("moment", moment()).withColumn("logged", recorded())
-    return found.withColumn("usual", F.coalesce(_is_whole(), jsontext.never()))
+    return found.withColumn("usual", F.coalesce(_is_whole(), jsontext.never())).drop("tail")
 
 
 def _texts() -> list[Column]:

@@ -3,16 +3,18 @@
 import datetime
 import itertools
 import random
+from pathlib import Path
 from typing import Any
 
 import corpus
 import test_decode
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka import codec, json_library
+from notifier_kafka.driver import Partition, Span
 from notifier_kafka.notification import Notification
-from spark_sinks import decode, usual
+from spark_sinks import aggregate, decode, dedupe, durations, metrics, needs, usual
 
 CODERS = [codec.Codec(json_library.STANDARD), codec.Codec(json_library.fastest())]
 PAYLOADS: list[Any] = [
@@ -148,3 +150,21 @@ def test_records_of_everything_else_are_left(spark: SparkSession) -> None:
     now = datetime.datetime(2026, 11, 18, tzinfo=datetime.UTC)
     frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], decode.RAW)
     assert [row.usual for row in usual.decode(frame).collect()] == [False]
+
+
+def test_all_that_a_usual_record_goes_through_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark does in steps what would be one method of more than a JVM compiles: a third longer for each."""
+    spark.createDataFrame([], decode.RAW).write.parquet(str(tmp_path / "raw"))
+    wanted = metrics.default()
+    decoded = usual.decode(spark.read.parquet(str(tmp_path / "raw")), needed=needs.payload(wanted))
+    kept = aggregate.prepare(decoded, wanted, F.col("usual"), *durations.events(wanted))
+    sizes = method_sizes(spark, dedupe.prepare(kept, [Span(Partition("t", 0), 0, 1)]))
+    assert len(sizes) == 2
+    assert max(sizes) <= int(spark.conf.get("spark.sql.codegen.hugeMethodLimit") or 0)
+
+
+def method_sizes(spark: SparkSession, frame: DataFrame) -> list[int]:
+    """Return the bytes of the largest method that Spark makes for each part of a plan."""
+    debug = getattr(getattr(spark._jvm.org.apache.spark.sql.execution.debug, "package$"), "MODULE$")
+    parts = debug.codegenStringSeq(frame._jdf.queryExecution().executedPlan())
+    return [parts.apply(number)._3().maxMethodCodeSize() for number in range(parts.size())]

@@ -5,7 +5,7 @@ driver: to find what stands twice among some millions of them takes less there t
 them through Spark.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -53,6 +53,7 @@ _BITS = 40
 """Of an offset in a place."""
 _BEFORE = -1
 """The place of what an earlier batch has seen."""
+NONE = pa.array([], pa.int64())
 SEEN = pa.schema({"id": pa.int64(), "logged": pa.int64()})
 """What is kept of each notification: a hash of its id, and microseconds."""
 
@@ -76,19 +77,17 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
     Copies belong together while each was logged within ``horizon`` seconds of the one before.
     Of those the earliest counts, or the one that an earlier batch has counted.
     """
+    ids = pc.unique(known["id"])
+    old = pa.concat_tables([SEEN.empty_table(), *_before(ids, seen)])
+    if len(ids) == len(known) and not len(old):
+        return NONE
     counted = known.group_by("id").aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted["count_all"], 1))["id"]
-    sieve = _sieve(counted["id"])
-    maybe = [each.filter(_passes(each["id"], sieve)) for each in seen]
-    old = pa.concat_tables([SEEN.empty_table(), *maybe])
-    old = old.filter(pc.is_in(old["id"], counted["id"]))
     suspect = pc.or_(pc.is_in(known["id"], twice), pc.is_in(known["id"], old["id"]))
     old = old.append_column("place", pa.repeat(pa.scalar(_BEFORE, pa.int64()), len(old)))
     order = [(name, "ascending") for name in ("id", "logged", "place")]
     copies = pa.concat_tables([known.filter(suspect), old]).sort_by(order)
     own, logged, places = (copies[name].combine_chunks() for name in ("id", "logged", "place"))
-    if not len(places):
-        return places
     apart = pc.or_(
         pc.not_equal(own[1:], own[:-1]),
         pc.greater(pc.subtract(logged[1:], logged[:-1]), round(horizon * 1_000_000)),
@@ -100,7 +99,17 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
     return places.filter(pc.invert(pc.or_(is_old, kept)))
 
 
-def _sieve(ids: pa.ChunkedArray) -> pa.Array:
+def _before(ids: pa.Array, seen: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Return what earlier batches have of ids."""
+    sieve = None
+    for each in seen:
+        # Not made where nothing was seen before: that takes as long as all else.
+        sieve = _sieve(ids) if sieve is None else sieve
+        maybe = each.filter(_passes(each["id"], sieve))
+        yield maybe.filter(pc.is_in(maybe["id"], ids))
+
+
+def _sieve(ids: pa.Array) -> pa.Array:
     """Mark the low bits of each id, in a table of eight to sixteen times as many.
 
     Batches before may have ten times as many ids, and to look each up costs 70 times a look at this.

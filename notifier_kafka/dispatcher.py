@@ -117,31 +117,7 @@ class BatchDispatcher(Dispatcher):
     def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
         self._given = frozenset()
         verdicts = [HANDLED] * len(notifications)
-        by_priority: dict[str, tuple[list[int], list[Message]]] = {}
-        unopened: set[str] = set()
-        for index, notification in enumerate(notifications):
-            priority = notification.priority
-            if priority not in self._callbacks:
-                continue
-            try:
-                ctxt, publisher_id, event_type, payload, metadata = self._open(notification)
-            except _RAISED as error:  # a user's serializer
-                verdicts[index] = _failed(error)
-                unopened.add(priority)
-                continue
-            if priority not in by_priority:
-                by_priority[priority] = ([], [])
-            places, messages = by_priority[priority]
-            places.append(index)
-            messages.append(
-                {
-                    "ctxt": ctxt,
-                    "publisher_id": publisher_id,
-                    "event_type": event_type,
-                    "payload": payload,
-                    "metadata": metadata,
-                }
-            )
+        by_priority, unopened = self._messages(notifications, verdicts)
         for priority in sorted(by_priority):
             places, messages = by_priority[priority]
             before, self._given = self._given, self._given | ({priority} - unopened)
@@ -151,6 +127,29 @@ class BatchDispatcher(Dispatcher):
                 for index in places:
                     verdicts[index] = verdict
         return verdicts
+
+    def _messages(
+        self, notifications: Sequence[Notification], verdicts: list[Verdict]
+    ) -> tuple[dict[str, tuple[list[int], list[Message]]], set[str]]:
+        """Make the lists, with the place of each; name those that lack what could not be opened."""
+        by_priority: dict[str, tuple[list[int], list[Message]]] = {}
+        unopened: set[str] = set()
+        for index, notification in enumerate(notifications):
+            priority = notification.priority
+            if priority not in self._callbacks:
+                continue
+            try:
+                opened = self._open(notification)
+            except _RAISED as error:  # a user's serializer
+                verdicts[index] = _failed(error)
+                unopened.add(priority)
+                continue
+            if priority not in by_priority:
+                by_priority[priority] = ([], [])
+            places, messages = by_priority[priority]
+            places.append(index)
+            messages.append(_message(*opened))
+        return by_priority, unopened
 
     def _dispatch_list(self, priority: str, messages: list[Message]) -> Verdict:
         try:
@@ -165,6 +164,16 @@ class BatchDispatcher(Dispatcher):
         except _RAISED as error:  # user code; its notifications come back
             return _failed(error)
         return HANDLED
+
+
+def _message(ctxt: Any, publisher_id: Any, event_type: Any, payload: Any, metadata: Any) -> Message:
+    return {
+        "ctxt": ctxt,
+        "publisher_id": publisher_id,
+        "event_type": event_type,
+        "payload": payload,
+        "metadata": metadata,
+    }
 
 
 def _passes(screen: NotificationFilter, message: Message) -> bool:

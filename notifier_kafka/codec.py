@@ -112,7 +112,7 @@ class Codec:
 
     def _parse(self, data: bytes) -> Any:
         value = self._loads(data)
-        # Few bytes cannot nest deeply, and most are few.
+        # Asked here first, for most are shorter, and a call costs more.
         if len(data) > 2 * MAX_READ_DEPTH and json_library.exceeds(data, MAX_READ_DEPTH):
             raise DecodeError(f"nested beyond {MAX_READ_DEPTH} levels")
         return value

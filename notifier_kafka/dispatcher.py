@@ -40,7 +40,7 @@ class Dispatcher:
 
     def __init__(self, endpoints: Sequence[object], serializer: Serializer | None) -> None:
         # Asked for every notification, and most programs have none.
-        self._serializer = None if type(serializer) is NoOpSerializer else serializer
+        self._serializer = None if type(serializer) is NoOpSerializer else serializer or None
         self._loop: EventLoop | None = None
         self._beginning = threading.Lock()
         self._callbacks: dict[str, list[tuple[NotificationFilter | None, Callable[..., Any]]]] = {}
@@ -111,7 +111,7 @@ class BatchDispatcher(Dispatcher):
 
     @property
     def waiting(self) -> frozenset[str]:
-        """The priorities of the batch at hand whose notifications no endpoint has had, as they spell them."""
+        """The priorities, in upper case, whose lists are not being handled and were not as a whole."""
         return frozenset(self._callbacks) - self._given
 
     def dispatch(self, notifications: Sequence[Notification]) -> Iterable[Verdict]:
@@ -131,7 +131,10 @@ class BatchDispatcher(Dispatcher):
     def _messages(
         self, notifications: Sequence[Notification], verdicts: list[Verdict]
     ) -> tuple[dict[str, tuple[list[int], list[Message]]], set[str]]:
-        """Make the lists, with the place of each; name those that lack what could not be opened."""
+        """Make the lists, with the place of each; name those that lack what could not be opened.
+
+        That gets its verdict here.
+        """
         by_priority: dict[str, tuple[list[int], list[Message]]] = {}
         unopened: set[str] = set()
         for index, notification in enumerate(notifications):

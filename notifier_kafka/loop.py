@@ -14,7 +14,7 @@ from typing import NamedTuple
 from notifier_kafka.driver import Delivery, Partition
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.lane import Lane, WaitingLane
-from notifier_kafka.requeue import Requeue
+from notifier_kafka.requeue import GRACE, Requeue
 from notifier_kafka.settlement import Settlement
 
 LOG = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ class Loop:
         if not self._returns.overtaken(leaving=True):
             return
         late = threading.Event()
-        timer = threading.Timer(FAREWELL, late.set)
+        timer = threading.Timer(FAREWELL - GRACE, late.set)
         timer.daemon = True
         timer.start()
         try:

@@ -28,7 +28,7 @@ _OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
 _ORIGIN = frozenset({TOPIC, PARTITION, OFFSET})
 MOST_DOUBLINGS = 60  # anybody may have written how many attempts there were
 WAIT = 0.2  # seconds between looks at whether the listener was told to stop
-GRACE = 2.0  # seconds that one that was gives what is on its way to the log
+GRACE = 2.0  # seconds that one that was gives to what is to be stored
 
 
 class Requeue:
@@ -86,27 +86,28 @@ class Requeue:
         return wait <= 0 or wait > self._longest
 
     def store(self, records: Sequence[Record], stopping: threading.Event) -> bool:
-        """Write records durably; False when told to stop and they are not soon.
+        """Write records durably; False when told to stop and they are not within ``GRACE``.
 
         Waits as long as the log needs, because going on without them would lose them. Of
         a record that the log can never take, what says where it lies is written instead.
         Raises ``DeliveryFailed`` when not even that is possible.
         """
+        patience = _Patience(stopping)
         begun: list[tuple[Record, Waiter]] = []
         for record in records:
-            waiter = self._offer(record, stopping)
+            waiter = self._offer(record, patience)
             if waiter is None:
                 return False
             begun.append((record, waiter))
         for record, waiter in begun:
-            if not _settled(waiter, stopping):
+            if not patience.sees(waiter):
                 return False
             try:
                 waiter.receipts(0)
             except DeliveryFailed as error:
                 LOG.error("Of a record for %s only the place is set aside: %s", record.topic, error)
-                place = self._offer(self._stub(record, error), stopping)
-                if place is None or not _settled(place, stopping):
+                place = self._offer(self._stub(record, error), patience)
+                if place is None or not patience.sees(place):
                     return False
                 place.receipts(0)
         return True
@@ -133,7 +134,7 @@ class Requeue:
         kept = tuple(header for header in record.headers if header[0] not in dropped)
         return Record(topic, record.value, record.key, kept + origin + added)
 
-    def _offer(self, record: Record, stopping: threading.Event) -> Waiter | None:
+    def _offer(self, record: Record, patience: "_Patience") -> Waiter | None:
         if self._publisher is None:
             self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
         waiter = Waiter()
@@ -142,8 +143,9 @@ class Requeue:
             try:
                 self._publisher.offer(record, waiter.settle)
             except OutboxFull:
-                if stopping.wait(WAIT):
+                if patience.is_over():
                     return None
+                time.sleep(WAIT)
             except DeliveryFailed as refused:
                 waiter.settle(refused)
                 return waiter
@@ -156,15 +158,27 @@ class Requeue:
         return Record(self._dead_letter_topic, None, None, (*kept, (REASON, reason)))
 
 
-def _settled(waiter: Waiter, stopping: threading.Event) -> bool:
-    """Wait for the log, but only a moment longer when the listener is to stop.
+class _Patience:
+    """Waits for the log, but only a moment longer when the listener is to stop.
 
     What is stored and not known to be would be stored again by the next, with all that was handled beside it.
     """
-    while not waiter.wait(WAIT):
-        if stopping.is_set():
-            return waiter.wait(GRACE)
-    return True
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._end = math.inf
+
+    def is_over(self) -> bool:
+        if self._end == math.inf and self._stopping.is_set():
+            self._end = time.monotonic() + GRACE
+        return time.monotonic() >= self._end
+
+    def sees(self, waiter: Waiter) -> bool:
+        """Wait until a record is settled; False when patience is over before."""
+        while not waiter.wait(WAIT):
+            if self.is_over():
+                return False
+        return True
 
 
 def attempts(record: Record) -> int:

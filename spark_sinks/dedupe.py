@@ -53,7 +53,6 @@ _BITS = 40
 """Of an offset in a place."""
 _BEFORE = -1
 """The place of what an earlier batch has seen."""
-NONE = pa.array([], pa.int64())
 SEEN = pa.schema({"id": pa.int64(), "logged": pa.int64()})
 """What is kept of each notification: a hash of its id, and microseconds."""
 
@@ -77,10 +76,12 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
     Copies belong together while each was logged within ``horizon`` seconds of the one before.
     Of those the earliest counts, or the one that an earlier batch has counted.
     """
-    ids = pc.unique(known["id"])
-    old = pa.concat_tables([SEEN.empty_table(), *_before(ids, seen)])
-    if len(ids) == len(known) and not len(old):
-        return NONE
+    hashes = pc.unique(known["id"])
+    old = pa.concat_tables([SEEN.empty_table(), *_sieved(seen, hashes)])
+    if len(old):
+        old = old.filter(pc.is_in(old["id"], hashes))
+    if len(hashes) == len(known) and not len(old):
+        return pa.array([], pa.int64())
     counted = known.group_by("id").aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted["count_all"], 1))["id"]
     suspect = pc.or_(pc.is_in(known["id"], twice), pc.is_in(known["id"], old["id"]))
@@ -99,14 +100,13 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
     return places.filter(pc.invert(pc.or_(is_old, kept)))
 
 
-def _before(ids: pa.Array, seen: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Return what earlier batches have of ids."""
+def _sieved(seen: Iterable[pa.Table], hashes: pa.Array) -> Iterator[pa.Table]:
+    """Return what earlier batches have of hashes, and a little more."""
     sieve = None
     for each in seen:
         # Not made where nothing was seen before: that takes as long as all else.
-        sieve = _sieve(ids) if sieve is None else sieve
-        maybe = each.filter(_passes(each["id"], sieve))
-        yield maybe.filter(pc.is_in(maybe["id"], ids))
+        sieve = _sieve(hashes) if sieve is None else sieve
+        yield each.filter(_passes(each["id"], sieve))
 
 
 def _sieve(ids: pa.Array) -> pa.Array:

@@ -166,7 +166,7 @@ def test_what_of_a_batch_has_its_receipt_keeps_it_when_the_broker_goes(
         (span,) = driver.spans([topic])
         there = [each.record.value for each in driver.read(span)]
         driver.close()
-    # The last may have been refused along with the one before it, and then is for another try.
+    # The last may share the fate of the one before it, or come too late for its batch: it has no other try.
     assert failures == records[2:3] or (retry == 0 and failures == records[2:])
     assert there == [record.value for record in records if record not in failures]
 

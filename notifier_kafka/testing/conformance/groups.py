@@ -77,10 +77,13 @@ class Groups(Base):
         rig.settle(group, stays, leaves)
         leaves.subscription.close()
         rig.publish(child.numbered(topic, 60))
-        # What was its own may come twice, as it is lost and regained with the rest.
-        rig.until(
-            lambda: [stays.poll(), len(set(places(stays.deliveries))) == 60][-1], "all of it", self.takeover
-        )
+
+        def all_there() -> bool:
+            stays.poll()
+            # What was its own may come twice, as it is lost and regained with the rest.
+            return len(set(places(stays.deliveries))) == 60
+
+        rig.until(all_there, "all of it", self.takeover)
 
     def test_start_latest_skips_what_is_there(self, rig: Rig) -> None:
         topic = rig.topic(partitions=1)

@@ -1,7 +1,6 @@
-"""What all tests share: their order, loggers as they were, oslo.messaging. (Brokers: setup.cfg.)"""
+"""What all tests share: loggers as they were, an environment with oslo.messaging. (Brokers: setup.cfg.)"""
 
 import fcntl
-import itertools
 import logging
 import os
 import pathlib
@@ -27,23 +26,7 @@ for _of in ("SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_of, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 VERSION = "18.3.1"
-# Directories whose tests compute, and whose tests wait for most of their time.
-COMPUTING, WAITING = ("report", "spark"), ("interop", "journey", "kafka")
 PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "oslo.service[threading]", "fixtures")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have tests that compute run beside some that wait.
-
-    Of either kind alone three at a time leave two processors idle, or take turns for them.
-    """
-    files = list(dict.fromkeys(item.path for item in items))
-    mixed: dict[pathlib.Path, float] = {}
-    for names in (COMPUTING, WAITING):
-        mine = [file for file in files if file.parent.name in names]
-        mixed |= {file: (number + 0.5) / len(mine) for number, file in enumerate(mine)}
-    before = set(itertools.takewhile(lambda file: file not in mixed, files))
-    items.sort(key=lambda item: -1.0 if item.path in before else mixed.get(item.path, 2.0))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -79,7 +79,8 @@ def transport_url(case: bytes) -> None:
 
 def output(case: bytes) -> None:
     # Here, because an installation without Spark has no use for them.
-    from spark_sinks.sinks import postgresql, sink
+    from spark_sinks import masking
+    from spark_sinks.sinks import postgresql
 
     # Options and arguments are lines.
     text = "".join(case.decode(errors="surrogateescape").split())
@@ -91,7 +92,7 @@ def output(case: bytes) -> None:
         found = [postgresql.arguments(place)["password"]] if text.startswith("jdbc:postgresql:") else []
     # One that stands somewhere else as well is no secret.
     if any(SECRET in (password or "") for password in found) and text.count(SECRET) == 1:
-        assert SECRET not in sink.masked(text), "a password is shown"
+        assert SECRET not in masking.output(text), "a password is shown"
 
 
 def client(case: bytes) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from notifier_kafka.driver import Driver
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
-from spark_sinks import job, ledger, session, source
+from spark_sinks import job, ledger, masking, session, source
 from spark_sinks.settings import Settings, digests
 from spark_sinks.sinks import sink
 from spark_sinks.sums import Sums
@@ -22,7 +22,7 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
     conf = driver.url.conf
     needed = source.load(driver.url)
     kept = ledger.Ledger(chosen.checkpoint)
-    sinks = {sink.masked(output): sink.load(output, conf) for output in chosen.outputs}
+    sinks = {masking.output(output): sink.load(output, conf) for output in chosen.outputs}
     for each in sinks.values():
         if isinstance(each, sink.Choosy):
             each.check(chosen.metrics)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from notifier_kafka.driver import Start
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks import rows
-from spark_sinks.sinks import files, sink
+from spark_sinks import masking, rows
+from spark_sinks.sinks import files
 
 Row = tuple[str, str, str, str, float, str]
 """Metric, begin and end of the window in UTC, the group as JSON, value, unit."""
@@ -30,7 +30,7 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
         found = PostgresqlSink(place).read()
     else:
         known = "parquet:DIR, csv:DIR, json:DIR, jdbc:sqlite:FILE and jdbc:postgresql://HOST/DATABASE"
-        raise ConfigurationError(f"output {sink.masked(output)}: {known} can be shown")
+        raise ConfigurationError(f"output {masking.output(output)}: {known} can be shown")
     after, before = (_iso(at) if isinstance(at, float) else None for at in (since, until))
     return sorted(
         row

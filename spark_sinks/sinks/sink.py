@@ -39,7 +39,6 @@ class Choosy(Protocol):
         """Refuse what it cannot keep, by ``ConfigurationError``."""
 
 
-masked = masking.output
 Maker = Callable[[str, cfg.ConfigOpts], Sink]
 
 
@@ -48,7 +47,7 @@ def load(output: str, conf: cfg.ConfigOpts) -> Sink:
     kind, colon, place = output.partition(":")
     if not colon:
         raise ConfigurationError(
-            f"output {masked(output)!r} is not of the form KIND:PLACE, such as parquet:/tmp/metrics"
+            f"output {masking.output(output)!r} is not of the form KIND:PLACE, such as parquet:/tmp/metrics"
         )
     make: Maker = plugins.load(NAMESPACE, kind)
     return make(place, conf)

@@ -27,7 +27,7 @@ from notifier_kafka.errors import (
     MessagingException,
     TransportUnavailable,
 )
-from spark_sinks import metrics_file, shown
+from spark_sinks import masking, metrics_file, shown
 from spark_sinks.sinks import log, postgresql, sink
 
 ODD = "a\x00b é ' \" \\ ; DROP TABLE metric_rows; --" + "x" * 20_000
@@ -238,19 +238,19 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_names_of_outputs_hide_passwords() -> None:
-    assert sink.masked("jdbc:postgresql://u:p@h/d?password=q&a=b") == (
+    assert masking.output("jdbc:postgresql://u:p@h/d?password=q&a=b") == (
         "jdbc:postgresql://u:***@h/d?password=***&a=b"
     )
     for told in ("?password=p;q", "?a=b;c&pass%77ord=p", "?a=b;password=p"):
-        masked = sink.masked(f"jdbc:postgresql://h/d{told}")
+        masked = masking.output(f"jdbc:postgresql://h/d{told}")
         assert masked == f"jdbc:postgresql://h/d{told.rpartition('=')[0]}=***"
-    assert sink.masked("jdbc:postgresql:\n//u:p@h/d") == "jdbc:postgresql://u:***@h/d"
-    assert sink.masked("kafka://u:p@h:1,v:q@g/t") == "kafka://u:***@g/t"
-    assert sink.masked("parquet:/a:b@c") == "parquet:/a:b@c"
+    assert masking.output("jdbc:postgresql:\n//u:p@h/d") == "jdbc:postgresql://u:***@h/d"
+    assert masking.output("kafka://u:p@h:1,v:q@g/t") == "kafka://u:***@g/t"
+    assert masking.output("parquet:/a:b@c") == "parquet:/a:b@c"
     # Also those that were not encoded.
     for odd in ("u:12/secret@h/d", "u:p/w@h/d", "u:p?a=b@h/d", "u:p#w@h/d", "u:p@w@h/d", ":p@h/d"):
         user = odd.partition(":")[0]
-        assert sink.masked(f"jdbc:postgresql://{odd}") == f"jdbc:postgresql://{user}:***@h/d"
+        assert masking.output(f"jdbc:postgresql://{odd}") == f"jdbc:postgresql://{user}:***@h/d"
 
 
 @pytest.mark.parametrize("odd", ["u:12/secret@h/d", "u:p/secret@h/d", "u:5?secret=b@h/d", "u:5#secret@h/d"])

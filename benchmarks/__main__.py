@@ -11,36 +11,24 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import (
-    backlog,
-    block,
-    embedded,
-    growth,
-    latency,
-    listening,
-    measure,
-    memory,
-    peers,
-    publishing,
-    rows,
-    sizes,
-    spark_rows,
-)
-from benchmarks.bare_kafka import CLIENTS
+from benchmarks import measure, peers, rows, sizes
+from benchmarks.bare_clients import CLIENTS
+from benchmarks.environment import Scene
 from benchmarks.rows import Row
-from benchmarks.scene import Scene
+from benchmarks.sections import backlog, call_latency, latency, listening, memory, publishing, scaling, sqlite
+from benchmarks.spark import section
 
 SECTIONS: dict[str, Callable[[Scene], list[Row]]] = {
     "kafka-publish": publishing.publish,
     "kafka-listen": listening.listen,
-    "block": block.block,
+    "block": call_latency.block,
     "latency": latency.latency,
     "backlog": backlog.backlog,
-    "publish": embedded.publish,
-    "listen": embedded.listen,
+    "publish": sqlite.publish,
+    "listen": sqlite.listen,
     "memory": memory.memory,
-    "growth": growth.growth,
-    "spark": spark_rows.spark,
+    "growth": scaling.growth,
+    "spark": section.spark,
 }
 
 WITH_PEERS = {"kafka-publish", "kafka-listen"}
@@ -64,9 +52,9 @@ def main(given: Sequence[str] | None = None) -> None:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     if arguments.names == ["spark"]:
         # Here, because it alone needs PySpark.
-        from benchmarks import spark
+        from benchmarks.spark import run
 
-        spark.main(
+        run.main(
             quick=arguments.quick,
             as_json=arguments.json,
             count=arguments.count,
@@ -116,9 +104,9 @@ def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[R
     if arguments.output:
         arguments.output.write_text(f"{made}\n", encoding="utf-8")
     if arguments.page:
-        from benchmarks import page
+        from benchmarks import html_report
 
-        arguments.page.write_text(page.make(origin, found), encoding="utf-8")
+        arguments.page.write_text(html_report.make(origin, found), encoding="utf-8")
     if arguments.json:
         sys.stdout.write(f"{made}\n")
         return

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import measure
-from benchmarks.bare_kafka import Void
-from notifier_kafka import cache
+from benchmarks.bare_clients import Void
+from notifier_kafka.jvm import cache_directory
 
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = {
@@ -113,7 +113,7 @@ def contestant(name: str, child: Child, *, prepared: bool = False) -> measure.Co
 def python(peer: str) -> Path:
     """Return the interpreter of an environment, which is made where there is none."""
     version = f"py{sys.version_info.major}.{sys.version_info.minor}"
-    home = cache.directory("benchmarks") / f"{peer}-{version}"
+    home = cache_directory.directory("benchmarks") / f"{peer}-{version}"
     home.parent.mkdir(parents=True, exist_ok=True)
     with home.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -29,7 +29,7 @@ def setup(app: Sphinx) -> None:
 def _draw(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.name == "html":
         sys.path.insert(0, str(Path(app.srcdir).parent))
-        from benchmarks import page
+        from benchmarks import html_report
 
-        drawn = page.of_file(Path(app.srcdir, "measured.json"))
+        drawn = html_report.of_file(Path(app.srcdir, "measured.json"))
         Path(app.outdir, "measured.html").write_text(drawn, encoding="utf-8")

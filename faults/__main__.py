@@ -17,30 +17,20 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from faults import (
-    audit,
-    breakages,
-    brokers,
-    combined,
-    disks,
-    listeners,
-    logs,
-    network,
-    networks,
-    publishers,
-    table,
-)
-from faults.places import PLACES
-from faults.play import Fault, Load, play
+from faults import audit, table
+from faults.nemesis import broken_products, brokers, combined, listeners, logs, networks, publishers
 from faults.rows import Row
-from notifier_kafka import jars, java
+from faults.run import Fault, Load, play
+from faults.topology import disks, namespaces
+from faults.topology.topologies import PLACES
+from notifier_kafka.jvm import jars, java
 
 FAULTS: dict[str, Fault] = {
     fault.name: fault
     for room in (brokers, networks, publishers, listeners, combined, logs)
     for fault in room.FAULTS
 }
-NEEDS = {networks.NAMESPACE: network.owned, disks.MOUNTED: disks.usable, disks.SLOWED: disks.throttled}
+NEEDS = {networks.NAMESPACE: namespaces.owned, disks.MOUNTED: disks.usable, disks.SLOWED: disks.throttled}
 CLIENTS = ("confluent-kafka", "kafka-python")
 # What --load plays: a fault of each kind, at a rate that three brokers on two processors keep up with.
 MAIN = ("leader-killed", "client-cut-off", "publisher-killed", "listener-killed")
@@ -77,9 +67,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add(
         "--sabotage",
         default="",
-        choices=breakages.NAMES,
+        choices=broken_products.NAMES,
         metavar="NAME",
-        help=f"break the product: {', '.join(breakages.NAMES)}",
+        help=f"break the product: {', '.join(broken_products.NAMES)}",
     )
     add("--json", action="store_true", help="print the rows as JSON, a line each")
     add("--keep", type=pathlib.Path, metavar="DIR", help="leave journals and logs there")
@@ -140,7 +130,7 @@ def _possible(fault: Fault) -> bool:
 
 def main() -> int:
     if sys.argv[1:2] == ["fuzz"]:
-        from faults import fuzz
+        from faults.fuzzing import fuzz
 
         return int(fuzz.main(sys.argv[2:]))
     if sys.argv[1:2] == ["audit"]:
@@ -154,10 +144,10 @@ def main() -> int:
         # A namespace has no way to where they come from.
         java.find(java.KAFKA)
         jars.fetch(jars.KAFKA)
-    network.enter()
+    namespaces.enter()
     with tempfile.TemporaryDirectory(prefix="faults-") as temporary:
-        if network.owned():
-            network.prepare(pathlib.Path(temporary))
+        if namespaces.owned():
+            namespaces.prepare(pathlib.Path(temporary))
         return shown(rows(given, given.keep or pathlib.Path(temporary)), as_json=given.json)
 
 

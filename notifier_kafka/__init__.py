@@ -7,7 +7,9 @@ A program that uses oslo.messaging for notifications only goes on as it is with
 from notifier_kafka import conffixture, notify, server
 from notifier_kafka import errors as exceptions
 from notifier_kafka.conffixture import ConfFixture
-from notifier_kafka.driver import Receipt
+from notifier_kafka.config.options import set_transport_defaults
+from notifier_kafka.contract.driver import Receipt
+from notifier_kafka.contract.url import TransportHost, TransportURL
 from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,
@@ -33,22 +35,20 @@ from notifier_kafka.errors import (
     TopicNotFound,
     TransportUnavailable,
 )
-from notifier_kafka.filters import NotificationFilter
-from notifier_kafka.handlers import (
+from notifier_kafka.integrations.logging_handlers import (
     LoggingErrorNotificationHandler,
     LoggingNotificationHandler,
     PublishErrorsHandler,
 )
-from notifier_kafka.listener import get_batch_notification_listener, get_notification_listener
-from notifier_kafka.middleware import RequestNotifier
+from notifier_kafka.integrations.wsgi import RequestNotifier
+from notifier_kafka.listening.filters import NotificationFilter
+from notifier_kafka.listening.listener import get_batch_notification_listener, get_notification_listener
 from notifier_kafka.notification import Notification, NotificationResult
-from notifier_kafka.notifier import Notifier
-from notifier_kafka.options import set_transport_defaults
-from notifier_kafka.serializer import JsonPayloadSerializer, NoOpSerializer, Serializer
+from notifier_kafka.publishing.notifier import Notifier
+from notifier_kafka.publishing.transport import NotificationTransport, get_notification_transport
 from notifier_kafka.target import Target
-from notifier_kafka.transport import NotificationTransport, get_notification_transport
-from notifier_kafka.url import TransportHost, TransportURL
 from notifier_kafka.version import __version__
+from notifier_kafka.wire.serializer import JsonPayloadSerializer, NoOpSerializer, Serializer
 
 __all__ = [
     "CommitRefused",

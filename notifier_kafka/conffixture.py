@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from oslo_config import cfg
 
-from notifier_kafka import options
+from notifier_kafka.config import options
 
 # Names of before oslo.messaging 2.0 that old tests still override.
 _OLD_NAMES = {

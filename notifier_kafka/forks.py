@@ -1,22 +1,5 @@
-"""Objects whose threads, locks and queues are the parent's, and which begin anew in a child process."""
+"""Objects that start afresh in a forked child; they are in ``notifier_kafka.contract.after_fork``."""
 
-import os
-import weakref
-from typing import Protocol
+from notifier_kafka.contract.after_fork import Forked, renewed
 
-
-class Forked(Protocol):
-    def start_afresh(self) -> None:
-        """Forget, in a child process, what is the parent's."""
-
-
-def renewed() -> "weakref.WeakSet[Forked]":
-    """Make a set, for whose members each child process calls ``start_afresh``."""
-    members: weakref.WeakSet[Forked] = weakref.WeakSet()
-
-    def start_all_afresh() -> None:
-        for member in list(members):
-            member.start_afresh()
-
-    os.register_at_fork(after_in_child=start_all_afresh)
-    return members
+__all__ = ["Forked", "renewed"]

@@ -1,20 +1,22 @@
 """The name under which programs written for oslo.messaging also find its notification half."""
 
 # Its modules by their names there.
-from notifier_kafka import dispatcher, listener, middleware, notifier
-from notifier_kafka import filters as filter  # noqa: A004
-from notifier_kafka import handlers as log_handler
-from notifier_kafka import handlers as logger
-from notifier_kafka.filters import NotificationFilter
-from notifier_kafka.handlers import (
+from notifier_kafka.integrations import logging_handlers as log_handler
+from notifier_kafka.integrations import logging_handlers as logger
+from notifier_kafka.integrations import wsgi as middleware
+from notifier_kafka.integrations.logging_handlers import (
     LoggingErrorNotificationHandler,
     LoggingNotificationHandler,
     PublishErrorsHandler,
 )
-from notifier_kafka.listener import get_batch_notification_listener, get_notification_listener
+from notifier_kafka.listening import dispatcher, listener
+from notifier_kafka.listening import filters as filter  # noqa: A004
+from notifier_kafka.listening.filters import NotificationFilter
+from notifier_kafka.listening.listener import get_batch_notification_listener, get_notification_listener
 from notifier_kafka.notification import NotificationResult
-from notifier_kafka.notifier import Notifier
-from notifier_kafka.transport import get_notification_transport
+from notifier_kafka.publishing import notifier
+from notifier_kafka.publishing.notifier import Notifier
+from notifier_kafka.publishing.transport import get_notification_transport
 
 __all__ = [
     "LoggingErrorNotificationHandler",

@@ -11,17 +11,17 @@ With ``--config-file`` it reads ``[spark_sinks] java``, which fetches the jars i
 import os
 import sys
 
-from notifier_kafka import jars
-from notifier_kafka.cli import ending, fetching, known, main
+from notifier_kafka.cli import error_report, installed_options, jar_download, main
 from notifier_kafka.errors import MessagingException
+from notifier_kafka.jvm import jars
 
 
 def needed(given: list[str]) -> list[str]:
     """Return the arguments of spark-submit that name this job; ``given`` are options of the program."""
     program = main.App()
     program.options = program.parser.parse_args(given)
-    java_option = known.java_option(program.configuration(), "spark_sinks")
-    fetched = ",".join(map(str, fetching.fetch(jars.spark_kafka(), java_option)))
+    java_option = installed_options.java_option(program.configuration(), "spark_sinks")
+    fetched = ",".join(map(str, jar_download.fetch(jars.spark_kafka(), java_option)))
     return ["--jars", fetched, os.path.abspath(__file__)]
 
 
@@ -39,4 +39,4 @@ if __name__ == "__main__":
     try:
         print(*needed(sys.argv[1:]))  # noqa: T201 - that is what it is for
     except MessagingException as error:
-        sys.exit(ending.report(error, str, debug=False))
+        sys.exit(error_report.report(error, str, debug=False))

@@ -7,7 +7,7 @@ from typing import Any
 
 import aiokafka  # type: ignore[import-not-found,unused-ignore]
 
-from benchmarks import protocol
+from benchmarks import child_protocol
 
 
 def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
@@ -16,8 +16,8 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
             bootstrap_servers=bootstrap,
             acks="all",
             enable_idempotence=True,
-            linger_ms=protocol.LINGER_MS,
-            max_batch_size=protocol.BATCH_BYTES,
+            linger_ms=child_protocol.LINGER_MS,
+            max_batch_size=child_protocol.BATCH_BYTES,
         )
         await made.start()
         return made
@@ -27,12 +27,12 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
     async def work(count: int) -> None:
         sent = []
         for _ in range(count):
-            value, headers = protocol.message()
+            value, headers = child_protocol.message()
             sent.append(await producer.send(f"{topic}.info", value, headers=headers))
         await asyncio.gather(*sent)
 
     loop.run_until_complete(work(1))
-    protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
+    child_protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
 
 
 def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
@@ -53,10 +53,10 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
     async def work(count: int) -> None:
         consumer, left = opened[0], count - 1
         while True:
-            found = await consumer.getmany(timeout_ms=60_000, max_records=min(left, protocol.BATCH))
+            found = await consumer.getmany(timeout_ms=60_000, max_records=min(left, child_protocol.BATCH))
             for messages in found.values():
                 for message in messages:
-                    protocol.opened(message.value)
+                    child_protocol.opened(message.value)
                 left -= len(messages)
             if left <= 0:
                 return
@@ -70,7 +70,7 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
     def run(step: str) -> Any:
         return lambda count: loop.run_until_complete(steps[step](count))
 
-    protocol.serve(**{step: run(step) for step in steps})
+    child_protocol.serve(**{step: run(step) for step in steps})
 
 
 {"publish": publish, "listen": listen}[sys.argv[1]](asyncio.new_event_loop(), *sys.argv[2:])

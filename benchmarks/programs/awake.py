@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from benchmarks import protocol
+from benchmarks import child_protocol
 
 
 def main(number: int) -> None:
@@ -16,7 +16,7 @@ def main(number: int) -> None:
     # Of this class a process runs only where nobody else wants to.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     threading.Thread(target=_spin, daemon=True).start()
-    protocol.serve()
+    child_protocol.serve()
 
 
 def _spin() -> None:

@@ -9,9 +9,9 @@ import sys
 import time
 from typing import Any
 
-from benchmarks import protocol
-from benchmarks.scene import connect
-from notifier_kafka import notifier
+from benchmarks import child_protocol
+from benchmarks.environment import connect
+from notifier_kafka.publishing import notifier
 
 PACE = 3_000  # calls a second
 LATE = 0.05
@@ -27,8 +27,8 @@ def main(url: str, spool: str, channel: str) -> None:
 
     def prepare(_count: int) -> None:
         for _ in range(WARM):
-            sender.info({}, "warm.up", protocol.PAYLOAD)
-        if left := sender.flush(protocol.PATIENCE):
+            sender.info({}, "warm.up", child_protocol.PAYLOAD)
+        if left := sender.flush(child_protocol.PATIENCE):
             raise RuntimeError(f"the broker did not take {left}")
 
     def work(count: int) -> dict[str, Any]:
@@ -43,14 +43,14 @@ def main(url: str, spool: str, channel: str) -> None:
     def divert(_count: int) -> float:
         """Call until it goes to the spool; return the longest call."""
         took = [0.0]
-        end = time.monotonic() + protocol.PATIENCE
+        end = time.monotonic() + child_protocol.PATIENCE
         while not sender.stats().spooled:
             if time.monotonic() > end:
                 raise RuntimeError("nothing goes to the spool")
             took += _call(sender.info, AT_ONCE)
         return max(took) * 1e6
 
-    protocol.serve(prepare=prepare, divert=divert, work=work)
+    child_protocol.serve(prepare=prepare, divert=divert, work=work)
 
 
 def _call(info: Any, count: int) -> list[float]:
@@ -61,7 +61,7 @@ def _call(info: Any, count: int) -> list[float]:
         if (early := begin + number / PACE - clock()) > 0:
             sleep(early)
         start = clock()
-        info({}, protocol.EVENT, protocol.PAYLOAD)
+        info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
         took[number] = clock() - start
     return took
 

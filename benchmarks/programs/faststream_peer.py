@@ -8,7 +8,7 @@ from typing import Any
 
 from faststream.confluent import KafkaBroker  # type: ignore[import-not-found,unused-ignore]
 
-from benchmarks import protocol
+from benchmarks import child_protocol
 
 IN_FLIGHT = 50_000
 
@@ -18,8 +18,8 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
         bootstrap,
         acks="all",
         enable_idempotence=True,
-        linger_ms=protocol.LINGER_MS,
-        config={"batch.size": protocol.BATCH_BYTES},
+        linger_ms=child_protocol.LINGER_MS,
+        config={"batch.size": child_protocol.BATCH_BYTES},
         logger=None,
     )
     loop.run_until_complete(broker.start())
@@ -27,7 +27,7 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
     async def work(count: int) -> None:
         sent = []
         for _ in range(count):
-            value, headers = protocol.message()
+            value, headers = child_protocol.message()
             texts = {name: text.decode() for name, text in headers}
             sent.append(await broker.publish(value, f"{topic}.info", headers=texts, no_confirm=True))
             # librdkafka holds 100,000, and what comes beyond raises.
@@ -37,7 +37,7 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
         await asyncio.gather(*sent)
 
     loop.run_until_complete(work(1))
-    protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
+    child_protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
 
 
 def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
@@ -51,25 +51,25 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
             group_id=str(uuid.uuid4()),
             auto_offset_reset="earliest",
             batch=True,
-            max_records=protocol.BATCH,
+            max_records=child_protocol.BATCH,
         )
         async def handle(messages: list[Any]) -> None:
             nonlocal handled, first, began, ended
             if not handled:
                 first, began = len(messages), time.perf_counter()
             for message in messages:
-                protocol.loads(message["oslo.message"])
+                child_protocol.loads(message["oslo.message"])
             handled += len(messages)
             if handled >= count and not done.is_set():
                 ended = time.perf_counter()
                 done.set()
 
         await broker.start()
-        await asyncio.wait_for(done.wait(), protocol.PATIENCE)
+        await asyncio.wait_for(done.wait(), child_protocol.PATIENCE)
         await broker.stop()
         return (ended - began) * count / max(1, handled - first)
 
-    protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
+    child_protocol.serve(work=lambda count: loop.run_until_complete(work(count)))
 
 
 {"publish": publish, "listen": listen}[sys.argv[1]](asyncio.new_event_loop(), *sys.argv[2:])

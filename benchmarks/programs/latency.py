@@ -13,9 +13,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer
 
-from benchmarks import protocol
-from benchmarks.scene import connect
-from notifier_kafka import listener, notifier, target
+from benchmarks import child_protocol
+from benchmarks.environment import connect
+from notifier_kafka import target
+from notifier_kafka.listening import listener
+from notifier_kafka.publishing import notifier
 
 PACE = 1_000
 Publish = Callable[[dict[str, Any]], None]
@@ -30,15 +32,15 @@ def publish(kind: str, bootstrap: str, topic: str) -> None:
         for number in range(count):
             if (early := begin + number / PACE - clock()) > 0:
                 sleep(early)
-            send({**protocol.PAYLOAD, "at": clock()})
+            send({**child_protocol.PAYLOAD, "at": clock()})
 
-    protocol.serve(work=run)
+    child_protocol.serve(work=run)
 
 
 def _our_publisher(bootstrap: str, topic: str) -> Publish:
     bus = connect(f"kafka://{bootstrap}/?client=confluent-kafka")
-    made = notifier.Notifier(bus, protocol.PUBLISHER, driver="messagingv2", topics=[topic], key="none")
-    return lambda payload: made.info({}, protocol.EVENT, payload)  # type: ignore[return-value]
+    made = notifier.Notifier(bus, child_protocol.PUBLISHER, driver="messagingv2", topics=[topic], key="none")
+    return lambda payload: made.info({}, child_protocol.EVENT, payload)  # type: ignore[return-value]
 
 
 def _bare_publisher(bootstrap: str, topic: str) -> Publish:
@@ -47,12 +49,12 @@ def _bare_publisher(bootstrap: str, topic: str) -> Publish:
             "bootstrap.servers": bootstrap,
             "acks": "all",
             "enable.idempotence": True,
-            "linger.ms": protocol.LINGER_MS,
+            "linger.ms": child_protocol.LINGER_MS,
         }
     )
 
     def send(payload: dict[str, Any]) -> None:
-        value, headers = protocol.message(payload)
+        value, headers = child_protocol.message(payload)
         producer.produce(f"{topic}.info", value, headers=headers)
         producer.poll(0)
 
@@ -69,7 +71,7 @@ class Arrivals:
         self.took.append(time.perf_counter() - payload["at"])
 
     def finish(self, count: int) -> dict[str, float]:
-        deadline = time.monotonic() + protocol.PATIENCE
+        deadline = time.monotonic() + child_protocol.PATIENCE
         while len(self.took) < count:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{len(self.took)} of {count} came")
@@ -82,7 +84,7 @@ class Arrivals:
 def listen(kind: str, bootstrap: str, topic: str) -> None:
     arrivals = Arrivals()
     (_our_listener if kind == "ours" else _bare_listener)(bootstrap, topic, arrivals)
-    protocol.serve(finish=arrivals.finish)
+    child_protocol.serve(finish=arrivals.finish)
 
 
 def _our_listener(bootstrap: str, topic: str, arrivals: Arrivals) -> None:
@@ -101,7 +103,7 @@ def _bare_listener(bootstrap: str, topic: str, arrivals: Arrivals) -> None:
         while True:
             message = consumer.poll(1.0)
             if message is not None and not message.error():
-                arrivals.info({}, "", "", protocol.opened(message.value())["payload"], {})
+                arrivals.info({}, "", "", child_protocol.opened(message.value())["payload"], {})
 
     threading.Thread(target=loop, daemon=True).start()
 

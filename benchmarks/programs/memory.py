@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import protocol
-from benchmarks.scene import connect
-from notifier_kafka import notifier
+from benchmarks import child_protocol
+from benchmarks.environment import connect
+from notifier_kafka.publishing import notifier
 
 PACE = 5_000
 BEAT = 0.02  # seconds between bursts: a sleep for each costs more than the call
@@ -19,12 +19,12 @@ def main(url: str, outbox_bytes: str, spool: str) -> None:
     # The bytes are to be the bound, not the number.
     bounds: dict[str, Any] = {"outbox_bytes": int(outbox_bytes), "outbox_records": 10**9}
     bus = connect(url, **bounds, **({"spool_dir": spool} if spool else {}))
-    sender = notifier.Notifier(bus, protocol.PUBLISHER, driver="messagingv2", key="none")
+    sender = notifier.Notifier(bus, child_protocol.PUBLISHER, driver="messagingv2", key="none")
 
     def prepare(count: int) -> None:
         for _ in range(count):
-            sender.info({}, protocol.EVENT, protocol.PAYLOAD)
-        if left := sender.flush(protocol.PATIENCE):
+            sender.info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
+        if left := sender.flush(child_protocol.PATIENCE):
             raise RuntimeError(f"the broker did not take {left}")
 
     def work(milliseconds: int) -> dict[str, Any]:
@@ -44,14 +44,14 @@ def main(url: str, outbox_bytes: str, spool: str) -> None:
         peaks = {"before": samples[0], "first": max(samples[:half]), "second": max(samples[half:])}
         return peaks | {"offered": offered, "lost": sum(sender.stats().lost.values())}
 
-    protocol.serve(prepare=prepare, work=work)
+    child_protocol.serve(prepare=prepare, work=work)
 
 
 def _publish(info: Any, seconds: float) -> int:
     offered, begin = 0, time.perf_counter()
     while (now := time.perf_counter() - begin) < seconds:
         while offered < now * PACE:
-            info({}, protocol.EVENT, protocol.PAYLOAD)
+            info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
             offered += 1
         time.sleep(BEAT)
     return offered

@@ -10,7 +10,7 @@ import confluent_kafka  # type: ignore[import-not-found,unused-ignore]
 import oslo_messaging  # type: ignore[import-not-found,unused-ignore]
 from oslo_config import cfg
 
-from benchmarks import protocol
+from benchmarks import child_protocol
 
 
 def connect(bootstrap: str) -> Any:
@@ -21,18 +21,20 @@ def connect(bootstrap: str) -> Any:
 
 def publish(bootstrap: str, topic: str) -> None:
     transport = connect(bootstrap)
-    notifier = oslo_messaging.Notifier(transport, protocol.PUBLISHER, driver="messagingv2", topics=[topic])
+    notifier = oslo_messaging.Notifier(
+        transport, child_protocol.PUBLISHER, driver="messagingv2", topics=[topic]
+    )
 
     def work(count: int) -> None:
         info = notifier.info
         for _ in range(count):
-            info({}, protocol.EVENT, protocol.PAYLOAD)
+            info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
         # It has no way to wait for what was sent.
-        if transport._driver.pconn.producer.flush(protocol.PATIENCE):  # noqa: SLF001
+        if transport._driver.pconn.producer.flush(child_protocol.PATIENCE):  # noqa: SLF001
             raise RuntimeError("not all was acknowledged")
 
     work(1)
-    protocol.serve(work=work)
+    child_protocol.serve(work=work)
 
 
 class Counter:
@@ -78,10 +80,10 @@ def listen(bootstrap: str, topic: str, *, batch: bool) -> None:
         make, how = oslo_messaging.get_notification_listener, {}
         if batch:
             make = oslo_messaging.get_batch_notification_listener
-            how = {"batch_size": protocol.BATCH, "batch_timeout": 1}
+            how = {"batch_size": child_protocol.BATCH, "batch_timeout": 1}
         listener = make(transport, where, [endpoint], "threading", pool=pool, **how)
         listener.start()
-        if not endpoint.done.wait(protocol.PATIENCE):
+        if not endpoint.done.wait(child_protocol.PATIENCE):
             raise RuntimeError(f"{endpoint.handled} of {count} came")
         listener.stop()
         listener.wait()
@@ -89,13 +91,13 @@ def listen(bootstrap: str, topic: str, *, batch: bool) -> None:
         seconds = endpoint.ended - endpoint.began
         return seconds * count / max(1, endpoint.handled - endpoint.first)
 
-    protocol.serve(work=work)
+    child_protocol.serve(work=work)
 
 
 def _rewind(bootstrap: str, topic: str, group: str) -> None:
     """Give the group positions: without them it begins at the end."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    partitions = range(protocol.PARTITIONS)
+    partitions = range(child_protocol.PARTITIONS)
     consumer.commit(
         offsets=[confluent_kafka.TopicPartition(topic, each, 0) for each in partitions], asynchronous=False
     )

@@ -2,13 +2,13 @@
 
 import sys
 
-from benchmarks import protocol, work
-from benchmarks.scene import connect
+from benchmarks import child_protocol, workload
+from benchmarks.environment import connect
 
 
 def main(url: str, topic: str) -> None:
-    through = work.sender(connect(url, block_timeout=protocol.PATIENCE), topic)
-    protocol.serve(work=lambda count: work.one_by_one(through, count))
+    through = workload.sender(connect(url, block_timeout=child_protocol.PATIENCE), topic)
+    child_protocol.serve(work=lambda count: workload.one_by_one(through, count))
 
 
 main(*sys.argv[1:])

@@ -5,9 +5,10 @@ import time
 import uuid
 from typing import Any
 
-from benchmarks import protocol
-from benchmarks.scene import connect
-from notifier_kafka import listener, target
+from benchmarks import child_protocol
+from benchmarks.environment import connect
+from notifier_kafka import target
+from notifier_kafka.listening import listener
 
 
 class Slow:
@@ -26,12 +27,12 @@ def main(url: str, topic: str) -> None:
     listener.get_notification_listener(connect(url), where, [endpoint], pool=str(uuid.uuid4())).start()
 
     def wait(count: int) -> int:
-        deadline = time.monotonic() + protocol.PATIENCE
+        deadline = time.monotonic() + child_protocol.PATIENCE
         while endpoint.handled < count and time.monotonic() < deadline:
             time.sleep(0.01)
         return endpoint.handled
 
-    protocol.serve(wait=wait)
+    child_protocol.serve(wait=wait)
 
 
 main(*sys.argv[1:])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 
-from notifier_kafka.driver import GroupDescription, Partition, Positions, TopicDescription
+from notifier_kafka.contract.driver import GroupDescription, Partition, Positions, TopicDescription
 from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,
@@ -15,9 +15,10 @@ from notifier_kafka.errors import (
     TransportUnavailable,
 )
 
-from . import errors, naming, reading
-from .clients import client
+from . import errors, naming
+from .clients import protocol
 from .errors import AccessDenied
+from .listening import reading
 from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
 
 BROKERS_CHOICE = -1
@@ -28,7 +29,7 @@ USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being 
 class KafkaAdmin:
     """An ``Admin``. ``connected`` returns the client's, connecting where need be."""
 
-    def __init__(self, connected: Callable[[], client.Admin], settings: SimpleNamespace) -> None:
+    def __init__(self, connected: Callable[[], protocol.Admin], settings: SimpleNamespace) -> None:
         self._connected = connected
         self._settings = settings
 
@@ -139,7 +140,7 @@ class KafkaAdmin:
         except CommitRefused as refused:
             raise GroupBusy(f"group {name} has live members: stop them first: {refused}") from refused
 
-    def _members(self, admin: client.Admin, group: str) -> dict[str, frozenset[Partition]]:
+    def _members(self, admin: protocol.Admin, group: str) -> dict[str, frozenset[Partition]]:
         """Ask who is in a group; a fresh broker does not know at once who looks after it."""
         deadline = time.monotonic() + REQUEST_TIMEOUT
         while True:
@@ -152,7 +153,7 @@ class KafkaAdmin:
                     raise
                 time.sleep(reading.PAUSE)
 
-    def _known(self, topic: str) -> client.Admin:
+    def _known(self, topic: str) -> protocol.Admin:
         complaint = naming.complaint(topic)
         if complaint:
             raise TopicNotFound(complaint)
@@ -166,7 +167,7 @@ def _number(replicas: str | int) -> int:
         raise ConfigurationError(f"{REPLICAS} = {replicas!r}: it is a number") from None
 
 
-def _placement(one: client.Replicas) -> str:
+def _placement(one: protocol.Replicas) -> str:
     leader = "none" if one.leader < 0 else str(one.leader)
     replicas, in_sync = (" ".join(map(str, sorted(nodes))) for nodes in (one.replicas, one.in_sync))
     return f"leader {leader}; replicas {replicas}; in sync {in_sync}"

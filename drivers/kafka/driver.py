@@ -6,8 +6,8 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 
-from notifier_kafka import forks
-from notifier_kafka.driver import (
+from notifier_kafka.contract import after_fork
+from notifier_kafka.contract.driver import (
     Delivery,
     Driver,
     Limits,
@@ -18,17 +18,19 @@ from notifier_kafka.driver import (
     Start,
     Subscription,
 )
+from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
-from notifier_kafka.url import TransportURL
 
-from . import naming, options, partitioning, properties, reach, reading
+from . import diagnosis, naming, options, properties
 from .admin import KafkaAdmin
-from .clients import client, loading
-from .publisher import TopicGate, abandon
-from .subscription import KafkaSubscription
+from .clients import loading, protocol
+from .listening import reading
+from .listening.subscription import KafkaSubscription
+from .publishing import partitioning
+from .publishing.topic_creation import TopicGate, abandon
 from .transaction import KafkaTransaction, Transactors
 
-_FORKED = forks.renewed()
+_FORKED = after_fork.renewed()
 
 
 class KafkaDriver(Driver):
@@ -42,7 +44,7 @@ class KafkaDriver(Driver):
     def __init__(self, url: TransportURL) -> None:
         super().__init__(url)
         self._lock = threading.RLock()
-        self._connected: client.Admin | None = None
+        self._connected: protocol.Admin | None = None
         self._lent: weakref.WeakSet[Publisher | Subscription] = weakref.WeakSet()
         self._closed = False
         self._transactors = Transactors(self._transactor)
@@ -59,8 +61,8 @@ class KafkaDriver(Driver):
         return properties.common(self.url, self._settings)
 
     @functools.cached_property
-    def _client(self) -> client.Client:
-        reach.check_files(self._common)
+    def _client(self) -> protocol.Client:
+        diagnosis.check_files(self._common)
         return loading.load(self._settings.client)(self._common)
 
     @functools.cached_property
@@ -78,7 +80,7 @@ class KafkaDriver(Driver):
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher:
         given = properties.publishing(self._settings, limits.retry)
 
-        def make(report: OnFailure, restore: client.Restore) -> Publisher:
+        def make(report: OnFailure, restore: protocol.Restore) -> Publisher:
             return self._client.publisher(given, report, limits, restore)
 
         self._refuse_closed()
@@ -103,7 +105,7 @@ class KafkaDriver(Driver):
         # Now, so that a client library that is not there is the caller's error and not the thread's.
         library = self._client
 
-        def join(name: str, place: client.Place | None) -> client.Consumer:
+        def join(name: str, place: protocol.Place | None) -> protocol.Consumer:
             given = properties.listening(self._settings, name)
             return library.consumer(given, topics, place)
 
@@ -153,12 +155,12 @@ class KafkaDriver(Driver):
         self._transactors = Transactors(self._transactor)
 
     def trouble(self) -> str | None:
-        return reach.trouble(self._common)
+        return diagnosis.trouble(self._common)
 
-    def _transactor(self, identity: str) -> client.Transactor:
+    def _transactor(self, identity: str) -> protocol.Transactor:
         return self._client.transactor(properties.transacting(self._settings, identity))
 
-    def _admin(self) -> client.Admin:
+    def _admin(self) -> protocol.Admin:
         with self._lock:
             self._refuse_closed()
             if self._connected is None:

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 
+from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError
-from notifier_kafka.url import TransportURL
 
 DEFAULT_PORT = 9092
 REQUEST_TIMEOUT = 5.0  # seconds that one call to an unreachable broker may cost

@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from notifier_kafka.driver import Partition, Receipt, Record
+from notifier_kafka.contract.driver import Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
 
 from . import naming
-from .clients import client
-from .partitioning import Topics
+from .clients import protocol
 from .properties import REQUEST_TIMEOUT
+from .publishing.partitioning import Topics
 
 SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
 LOOK = 0.005
@@ -26,10 +26,10 @@ Ends = Callable[[Iterable[Partition]], dict[Partition, int]]
 class Transactors:
     """Keeps the producers of transactions for the next ones: a new one has to be made known first."""
 
-    def __init__(self, make: Callable[[str], client.Transactor]) -> None:
+    def __init__(self, make: Callable[[str], protocol.Transactor]) -> None:
         self._make = make
-        self._idle: list[client.Transactor] = []
-        self._named: dict[str, client.Transactor] = {}
+        self._idle: list[protocol.Transactor] = []
+        self._named: dict[str, protocol.Transactor] = {}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -85,7 +85,7 @@ class Transactors:
             transactor.close()
 
 
-def _publish(transactor: client.Transactor, records: list[Record], timeout: float) -> list[Receipt]:
+def _publish(transactor: protocol.Transactor, records: list[Record], timeout: float) -> list[Receipt]:
     """Publish in one transaction, which is aborted unless it was told to commit."""
     deadline = time.monotonic() + timeout
     transactor.begin(deadline)

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 
-from notifier_kafka.driver import GroupDescription, Partition, Positions, Span, TopicDescription
+from notifier_kafka.contract.driver import GroupDescription, Partition, Positions, Span, TopicDescription
 from notifier_kafka.errors import ConfigurationError, GroupBusy, TopicNotFound
 
 from . import blocks, catalog, membership

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from notifier_kafka.driver import Record
-from notifier_kafka.outbox import Landed
+from notifier_kafka.contract.driver import Record
+from notifier_kafka.contract.outbox import Landed
 
 from . import blocks, catalog
 from .catalog import Head

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise, repeat
 from typing import Any, NamedTuple
 
-from notifier_kafka.driver import Delivery, Partition, make_delivery, make_record
+from notifier_kafka.contract.driver import Delivery, Partition, make_delivery, make_record
 
 from .packing import unpack_headers
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from notifier_kafka.driver import Partition
+from notifier_kafka.contract.driver import Partition
 from notifier_kafka.errors import ConfigurationError, TopicNotFound
 
 from . import blocks

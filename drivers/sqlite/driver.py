@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
-from notifier_kafka.driver import Delivery, Driver, Limits, OnDeleted, OnFailure, Span, Start
+from notifier_kafka.contract.driver import Delivery, Driver, Limits, OnDeleted, OnFailure, Span, Start
+from notifier_kafka.contract.outbox import Outbox
+from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError, InvalidTransportURL, MessagingException
-from notifier_kafka.outbox import Outbox
-from notifier_kafka.url import TransportURL
 
 from . import blocks, catalog, options
 from .admin import LogAdmin

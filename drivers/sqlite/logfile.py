@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from notifier_kafka.errors import LogUnusable, TransportUnavailable
 
-from . import connections, faults, forking, opening
+from . import connections, errors, forking, opening
 from .lock import FileLock
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class LogFile:
     @contextlib.contextmanager
     def reading(self, timeout: float | None = None) -> Iterator[sqlite3.Connection]:
         """Lend a connection; ``timeout`` bounds the wait when one must be opened."""
-        with faults.translated(self.path):
+        with errors.translated(self.path):
             connection = self._borrow(timeout)
             try:
                 self.check_place(connection)
@@ -148,7 +148,7 @@ class LogFile:
             idle, self._idle = self._idle, []
             self._users += 1
         try:
-            with faults.translated(self.path):
+            with errors.translated(self.path):
                 self._close_connections(idle)
                 if done and self._lock:
                     self._lock.close()
@@ -176,7 +176,7 @@ class LogFile:
                     self._close_one(idle[-1])
                     idle.pop()
             except (sqlite3.Error, OSError) as error:
-                LOG.warning("Forking: %s", faults.translate(error, self.path))
+                LOG.warning("Forking: %s", errors.translate(error, self.path))
             finally:
                 self._lock.release()
         self._idle = idle

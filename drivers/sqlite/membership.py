@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from notifier_kafka.driver import Partition, Start
+from notifier_kafka.contract.driver import Partition, Start
 
-from . import catalog, sharing
+from . import assignment, catalog
 from .catalog import Head
 
 _RECORD_POSITIONS = """
@@ -182,7 +182,7 @@ class Membership:
     ) -> bool:
         """Bring the claims, and ``owners``, as near to the fair shares as this member may."""
         live = {member for members in candidates.values() for member in members}
-        shares = sharing.share(candidates, owners)
+        shares = assignment.share(candidates, owners)
         changed = False
         for partition in [*shares.keys() | owners.keys()]:
             owner, share = owners.get(partition), shares.get(partition)

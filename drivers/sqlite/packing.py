@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from functools import lru_cache
 
-from notifier_kafka.driver import Headers
+from notifier_kafka.contract.driver import Headers
 
 _LENGTH = struct.Struct("<I")
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from notifier_kafka.driver import Delivery, OnDeleted, Partition
+from notifier_kafka.contract.driver import Delivery, OnDeleted, Partition
 from notifier_kafka.errors import MessagingException
 
 from . import blocks, catalog

@@ -7,8 +7,8 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from notifier_kafka import forks
-from notifier_kafka.driver import Delivery, Positions
+from notifier_kafka.contract import after_fork
+from notifier_kafka.contract.driver import Delivery, Positions
 from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 
 from . import blocks
@@ -18,7 +18,7 @@ from .retention import Retention
 
 LOG = logging.getLogger(__name__)
 
-_FORKED = forks.renewed()
+_FORKED = after_fork.renewed()
 
 # Other processes' writes are noticed by looking; those of this one wake the waiting up.
 _FIRST_PAUSE = 0.001

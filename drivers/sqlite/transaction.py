@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from notifier_kafka.driver import Receipt, Record
+from notifier_kafka.contract.driver import Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 from .appender import Appender

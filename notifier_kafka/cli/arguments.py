@@ -4,7 +4,7 @@ import argparse
 import datetime
 import re
 
-from notifier_kafka.driver import Start
+from notifier_kafka.contract.driver import Start
 
 STARTS: dict[str, Start] = {"beginning": "earliest", "end": "latest"}
 PLACES: dict[str, Start] = {"earliest": "earliest", "latest": "latest"}

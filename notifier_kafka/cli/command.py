@@ -12,8 +12,9 @@ from cliff import columns, command, lister, show
 from cliff.formatters import base, shell
 from stevedore import extension
 
-from notifier_kafka.cli import main, text
+from notifier_kafka.cli import main
 from notifier_kafka.cli.exits import UsageError
+from notifier_kafka.cli.output import text
 
 # Of what comes bit by bit: a table of all of it is never finished.
 STREAMED = ("csv", "json", "table", "value")

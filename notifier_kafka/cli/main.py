@@ -18,8 +18,9 @@ import stevedore
 from cliff import app, commandmanager
 from cliff.command import Command
 
-from notifier_kafka.cli import ending, text
+from notifier_kafka.cli import error_report
 from notifier_kafka.cli.exits import Exit, UsageError
+from notifier_kafka.cli.output import text
 from notifier_kafka.errors import (
     ConfigurationError,
     DriverLoadFailure,
@@ -31,7 +32,7 @@ from notifier_kafka.version import __version__
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from notifier_kafka.transport import NotificationTransport
+    from notifier_kafka.publishing.transport import NotificationTransport
 
 PROG = "notifier-kafka"
 NAMESPACE = "notifier_kafka.commands"
@@ -168,14 +169,14 @@ class App(app.App):
         """Read the files that the command line names, or the usual ones."""
         from oslo_config import cfg
 
-        from notifier_kafka import config_files
+        from notifier_kafka.config import ini_files
 
         conf = cfg.ConfigOpts()
         files = [argument for path in self.options.config_file for argument in ("--config-file", path)]
         try:
             conf(files, project=PROG, prog=PROG)
         except cfg.Error as error:
-            raise ConfigurationError(config_files.describe(error)) from None
+            raise ConfigurationError(ini_files.describe(error)) from None
         self.conf = conf
         return conf
 
@@ -186,7 +187,7 @@ class App(app.App):
         Raises ``TransportUnavailable`` when it cannot be reached. What comes later waits for
         a log that is away, as a program's calls do, and a person at a terminal must not.
         """
-        from notifier_kafka import transport
+        from notifier_kafka.publishing import transport
 
         chosen = self.options.transport_url or url
         lent = transport.get_notification_transport(self.configuration(), chosen)
@@ -200,7 +201,7 @@ class App(app.App):
             lent.cleanup()
 
     def _blamed(self, url: str | None) -> str:
-        from notifier_kafka import options
+        from notifier_kafka.config import options
 
         assert self.conf is not None  # noqa: S101 - for mypy; the transport was made of it
         return "the transport URL given" if url else options.origin(self.conf, "transport_url")
@@ -208,9 +209,9 @@ class App(app.App):
     def explain(self, error: BaseException) -> str:
         """Say in one line what an error is, with the lines of the files that it names."""
         if isinstance(error, MessagingException) and self.conf is not None:
-            from notifier_kafka.cli import lines
+            from notifier_kafka.cli import config_lines
 
-            return lines.locate(self.conf, str(error))
+            return config_lines.locate(self.conf, str(error))
         return str(error)
 
 
@@ -254,7 +255,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort of the program
         debug = bool(program and getattr(program.options, "debug", False))
-        return ending.report(error, program.explain if program else str, debug=debug)
+        return error_report.report(error, program.explain if program else str, debug=debug)
     return result
 
 

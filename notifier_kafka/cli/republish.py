@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterable
 
 from notifier_kafka.cli.exits import Partial
-from notifier_kafka.driver import Driver, Limits, Publisher, Record
+from notifier_kafka.contract.driver import Driver, Limits, Publisher, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
-from notifier_kafka.receipts import Waiter
+from notifier_kafka.publishing.delivery_waiter import Waiter
 
 AT_ONCE = 1_000  # records in memory
 PATIENCE = 60.0  # seconds until each thousand is durable

@@ -19,10 +19,11 @@ from typing import Any
 
 from oslo_config import cfg
 
-from notifier_kafka import plugins, transport
-from notifier_kafka.driver import Driver, Limits, Partition, Record
+from notifier_kafka.config import plugins
+from notifier_kafka.contract.driver import Driver, Limits, Partition, Record
+from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import CommitRefused, MessagingException, TransportUnavailable
-from notifier_kafka.url import TransportURL
+from notifier_kafka.publishing import transport
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CODE = tuple(machinery.all_suffixes())

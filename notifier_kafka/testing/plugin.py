@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from notifier_kafka.notification import Notification
-    from notifier_kafka.transport import NotificationTransport
+    from notifier_kafka.publishing.transport import NotificationTransport
 
 FLUSH_TIMEOUT = 30.0
 
@@ -26,7 +26,7 @@ def notifier_conf(tmp_path_factory: pytest.TempPathFactory) -> "cfg.ConfigOpts":
     """A configuration of its own: a private SQLite log, the channel ``messagingv2``."""
     from oslo_config import cfg
 
-    from notifier_kafka import options
+    from notifier_kafka.config import options
 
     conf = cfg.ConfigOpts()
     conf([], project="notifier-kafka-tests", default_config_files=[], default_config_dirs=[])
@@ -40,7 +40,7 @@ def notifier_conf(tmp_path_factory: pytest.TempPathFactory) -> "cfg.ConfigOpts":
 @pytest.fixture
 def notifier_transport(notifier_conf: "cfg.ConfigOpts") -> "Iterator[NotificationTransport]":
     """A transport on the private log; cleaned up after the test."""
-    from notifier_kafka import transport
+    from notifier_kafka.publishing import transport
 
     made = transport.get_notification_transport(notifier_conf)
     yield made
@@ -55,7 +55,7 @@ def captured_notifications(
 
     They are in the order of their timestamps, whatever topics they went to.
     """
-    from notifier_kafka import codec
+    from notifier_kafka.wire import codec
 
     def captured() -> "list[Notification]":
         left = notifier_transport.flush(FLUSH_TIMEOUT)

@@ -7,12 +7,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from notifier_kafka.cli import text
 from notifier_kafka.cli.arguments import page_file
 from notifier_kafka.cli.command import ShowOne
+from notifier_kafka.cli.output import text
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
-from spark_sinks import fresh
-from spark_sinks.settings import OWN
+from spark_sinks.job.settings import OWN
+from spark_sinks.state import safe_files
 
 
 class Report(ShowOne):
@@ -77,7 +77,7 @@ def _directory(argument: str) -> str:
 def _write(file: Path, page: str) -> None:
     part = file.with_name(f".{file.name}.part")
     try:
-        with open(part, "w", encoding="utf-8", opener=fresh.anew) as written:
+        with open(part, "w", encoding="utf-8", opener=safe_files.anew) as written:
             written.write(page)
         os.replace(part, file)
     except OSError as error:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks.metrics import ERROR_PRIORITIES
+from spark_sinks.language.metrics import ERROR_PRIORITIES
 
 METRIC = "notifications.count"
 GROUP = ("event_type", "publisher", "priority")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from notifier_kafka.cli import text
+from notifier_kafka.cli.output import text
 from spark_sinks.report.counts import Counts
 from spark_sinks.report.series import Durations, Series
 

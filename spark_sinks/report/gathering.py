@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
+from spark_sinks.outputs import files
 from spark_sinks.report import counts, origin, series
-from spark_sinks.sinks import files
 
 
 class Report(NamedTuple):

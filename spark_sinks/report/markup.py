@@ -4,7 +4,7 @@ import datetime
 import html
 from collections.abc import Iterable, Sequence
 
-from notifier_kafka.cli import text
+from notifier_kafka.cli.output import text
 
 NUMBER = "number"
 

@@ -5,9 +5,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from notifier_kafka.driver import Partition
-from spark_sinks.ledger import Ledger
-from spark_sinks.plan import Ranges
+from notifier_kafka.contract.driver import Partition
+from spark_sinks.state.ledger import Ledger
+from spark_sinks.state.plan import Ranges
 
 
 @dataclass

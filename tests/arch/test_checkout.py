@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from notifier_kafka.channels import routing
+from notifier_kafka.publishing.channels import routing
+from tests.shared.checkout import ROOT
 
-ROOT = pathlib.Path(__file__).parents[2]
 ETC = ROOT / "etc" / "notifier_kafka"
 
 # With a class of one letter, or this line would be found.

@@ -2,7 +2,6 @@
 
 import configparser
 import inspect
-import pathlib
 import warnings
 from importlib import metadata
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 import pytest
 from cliff.command import Command
 
-from notifier_kafka.channels.channel import Channel
-from notifier_kafka.driver import Driver
-
-ROOT = pathlib.Path(__file__).parents[2]
+from notifier_kafka.contract.driver import Driver
+from notifier_kafka.publishing.channels.channel import Channel
+from tests.shared.checkout import ROOT
 
 
 def _declared() -> list[metadata.EntryPoint]:

@@ -1,16 +1,16 @@
 """Who imports whom: what import-linter's contracts cannot say is said here."""
 
 import ast
-import configparser
+import collections
 import pathlib
-import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.shared.checkout import ROOT
+
 ROOMS = ("notifier_kafka", "drivers", "spark_sinks")
 
 # orjson is the extra `fast`: it may be there, and the framework may use it.
@@ -20,15 +20,7 @@ ELSEWHERE = {"notifier_kafka_drivers", "spark_sinks", "cliff", "yaml", "pytest"}
 HEAVY = {"asyncio", "concurrent", "multiprocessing", "ssl", "subprocess", "http", "unittest"}
 
 # oslo.messaging's own entry points, called without a configuration, read the global one.
-MAY_USE_CONF = {"notifier_kafka/handlers.py", "notifier_kafka/middleware.py"}
-
-A_DRIVER_SEES = {"driver", "errors", "url", "outbox", "forks"}
-# The local cluster is no part of the driver: it starts a broker, as the Spark job starts a JVM,
-# and has commands of its own.
-THE_LOCAL_CLUSTER_SEES = {
-    "drivers/kafka/commands.py": {"cli", "jars"},
-    "drivers/kafka/cluster.py": {"jars", "java"},
-}
+MAY_USE_CONF = {"notifier_kafka/integrations/logging_handlers.py", "notifier_kafka/integrations/wsgi.py"}
 
 
 def _modules(*rooms: str) -> Iterator[tuple[str, ast.Module]]:
@@ -61,7 +53,7 @@ def test_no_module_of_the_framework_brings_a_client_library() -> None:
         "print(*sys.modules)\n"
     )
 
-    assert "notifier_kafka.options" in loaded
+    assert "notifier_kafka.config.options" in loaded
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(CLIENT_LIBRARIES)
 
 
@@ -69,11 +61,11 @@ def test_options_of_every_room_need_no_client_library() -> None:
     loaded = _run(
         "import sys\n"
         "import notifier_kafka_drivers.kafka.options, notifier_kafka_drivers.sqlite.options\n"
-        "import spark_sinks.options\n"
+        "import spark_sinks.job.options\n"
         "print(*sys.modules)\n"
     )
 
-    assert "spark_sinks.options" in loaded
+    assert "spark_sinks.job.options" in loaded
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(CLIENT_LIBRARIES)
 
 
@@ -114,36 +106,6 @@ def _is_module(path: pathlib.Path) -> bool:
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
-def _framework_modules(node: ast.AST) -> Iterator[str]:
-    """Name the modules of the framework that an import statement reaches."""
-    if isinstance(node, ast.ImportFrom) and not node.level and node.module == "notifier_kafka":
-        yield from (name.name for name in node.names)
-    names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-    names += [name.name for name in node.names] if isinstance(node, ast.Import) else []
-    yield from (name.split(".")[1] for name in names if name.startswith("notifier_kafka."))
-
-
-def test_a_driver_sees_the_contract_alone() -> None:
-    seen = {
-        f"{path}: {module}"
-        for path, tree in _modules("drivers")
-        for node in ast.walk(tree)
-        for module in _framework_modules(node)
-        if module not in A_DRIVER_SEES | THE_LOCAL_CLUSTER_SEES.get(path, set())
-    }
-
-    assert seen == set()
-
-
-def test_the_linter_keeps_every_other_module_from_drivers() -> None:
-    contracts = configparser.ConfigParser()
-    contracts.read(ROOT / "setup.cfg")
-    forbidden = contracts["importlinter:contract:drivers-seam"]["forbidden_modules"].split()
-    modules = {found.name for found in pkgutil.iter_modules([str(ROOT / "notifier_kafka")])}
-
-    assert set(forbidden) == {f"notifier_kafka.{name}" for name in modules - A_DRIVER_SEES} | {"spark_sinks"}
-
-
 def test_drivers_import_their_own_room_relatively() -> None:
     # The room has another name in the checkout than where it is installed.
     absolute = {
@@ -165,10 +127,24 @@ def test_packages_have_no_face_of_their_own(room: str) -> None:
     assert (ROOT / room / "__init__.py").read_text() == ""
 
 
-def test_an_adapter_has_modules_of_less_than_200_lines() -> None:
-    adapters = sorted((ROOT / "drivers/kafka/clients").glob("*.py"))
+def test_no_directory_has_more_than_twenty_modules() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    modules = [path for path in map(pathlib.PurePath, listed.stdout.split()) if path.name != "__init__.py"]
+    rooms = collections.Counter(path.parent.as_posix() for path in modules)
 
-    lengths = {path.name: len(path.read_text().splitlines()) for path in adapters}
+    assert {"notifier_kafka", "drivers/sqlite", "tests/arch"} <= rooms.keys()
+    assert {room: count for room, count in rooms.items() if count > 20} == {}
 
-    assert {"confluent.py", "kafka_python.py"} <= lengths.keys()
-    assert {name: length for name, length in lengths.items() if length >= 200} == {}
+
+def test_what_everybody_may_import_imports_nothing_of_the_rooms() -> None:
+    """The modules at the top are values, or facades that hand on names of one room."""
+    values = {"errors.py", "notification.py", "target.py", "version.py"}
+    seen = {
+        (path, node.module)
+        for path, tree in _modules("notifier_kafka")
+        if path.removeprefix("notifier_kafka/") in values
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("notifier_kafka")
+    }
+
+    assert seen == set()

@@ -2,11 +2,11 @@
 
 import ast
 import configparser
-import pathlib
 import re
 from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.shared.checkout import ROOT
+
 PAGE = (ROOT / "SECURITY.md").read_text()
 FILE = re.compile(r"((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|ini|cfg|txt))(?:::(\w+))?")
 

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from benchmarks import block, memory, rows, spark_rows
+from benchmarks import rows
 from benchmarks.measure import Round
 from benchmarks.rows import Row, Spread, Target
+from benchmarks.sections import call_latency, memory
+from benchmarks.spark import section
 
 RATES = {
     "ours": [Round(10.0, 4.0), Round(40.0, 8.0), Round(30.0, 6.0)],
@@ -89,8 +91,8 @@ def test_a_row_comes_back_from_json_as_it_was() -> None:
 
 def test_calls_have_targets_by_client() -> None:
     seen = {"p50": 10.0, "p99": 300.0, "p99.9": 900.0, "most": 1e3, "late": 0, "lost": 2}
-    p50, p99, p999, longest, lost = block.rows_of("confluent-kafka, hung", [seen])
-    slower = block.rows_of("kafka-python, gone", [seen | {"lost": 0}])
+    p50, p99, p999, longest, lost = call_latency.rows_of("confluent-kafka, hung", [seen])
+    slower = call_latency.rows_of("kafka-python, gone", [seen | {"lost": 0}])
 
     assert [p50.met, p99.met, p999.met, longest.met] == [True, False, None, True]
     assert (lost.name, lost.figure.middle) == ("confluent-kafka, hung: lost", 2)
@@ -101,8 +103,13 @@ def test_one_call_that_is_too_long_is_one_too_many() -> None:
     seen = {"p50": 10.0, "p99": 90.0, "p99.9": 900.0, "most": 1e3, "late": 0, "lost": 0}
     rounds = [seen, seen | {"most": 60_000.0}, seen]
 
-    assert [row.met for row in block.rows_of("confluent-kafka, gone", rounds)] == [True, True, None, False]
-    assert [row.met for row in block.rows_of(block.IDLE, rounds)] == [None] * 4
+    assert [row.met for row in call_latency.rows_of("confluent-kafka, gone", rounds)] == [
+        True,
+        True,
+        None,
+        False,
+    ]
+    assert [row.met for row in call_latency.rows_of(call_latency.IDLE, rounds)] == [None] * 4
 
 
 def test_memory_is_beside_its_bound() -> None:
@@ -127,7 +134,7 @@ def test_spark_is_beside_its_floor() -> None:
         for name in ("floor", "default metrics, warm", "single-process loop", rich):
             took = seconds.get(name, 1.0) + 2 * (number - 1) * (name == rich)
             figures.append({"name": f"{name} {number}", "records": 100, "seconds": took, "cpu": 1.0})
-    found: list[Row] = spark_rows.make(figures)
+    found: list[Row] = section.make(figures)
 
     assert [(row.name, row.met) for row in found[:3]] == [
         ("default metrics, warm", True),

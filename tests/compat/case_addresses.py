@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 TARGETS: list[dict[str, Any]] = [
     {},

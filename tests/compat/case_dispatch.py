@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 om = kit.oslo_messaging
 REQUEUE = om.NotificationResult.REQUEUE

@@ -3,7 +3,7 @@ import random
 import re
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 RULES: list[dict[str, Any]] = [
     {},

@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 # Everything public of oslo.messaging that is not RPC's; compared with its own list below.
 NAMES = [
@@ -45,7 +45,7 @@ def run() -> Any:
     om = kit.oslo_messaging
     things: dict[str, Any] = {name: getattr(om, name, None) for name in [*NAMES, *ERRORS]}
     things["RequestNotifier"] = kit.part(
-        "oslo_messaging.notify.middleware:RequestNotifier", "notifier_kafka.middleware:RequestNotifier"
+        "oslo_messaging.notify.middleware:RequestNotifier", "notifier_kafka.integrations.wsgi:RequestNotifier"
     )
     things["ConfFixture"] = kit.part(
         "oslo_messaging.conffixture:ConfFixture", "notifier_kafka.conffixture:ConfFixture"

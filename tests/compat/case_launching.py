@@ -12,8 +12,9 @@ from oslo_service import backend  # type: ignore[import-not-found,unused-ignore]
 # Before anything has it choose for itself.
 backend.init_backend(backend.BackendType.THREADING)
 
-import compat_kit as kit  # noqa: E402
 from oslo_service import service  # type: ignore[import-not-found,unused-ignore] # noqa: E402
+
+from tests.compat import compat_kit as kit  # noqa: E402
 
 om = kit.oslo_messaging
 

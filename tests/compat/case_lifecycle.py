@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 om = kit.oslo_messaging
 

@@ -4,7 +4,7 @@ import re
 import uuid
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 TIMESTAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?$")
 

@@ -6,7 +6,7 @@ import pathlib
 import tempfile
 from typing import Any
 
-import compat_kit as kit
+from tests.compat import compat_kit as kit
 
 om = kit.oslo_messaging
 
@@ -131,7 +131,7 @@ def routing_decisions() -> Any:
 
 
 def our_decisions(path: pathlib.Path) -> Any:
-    read_routes = kit.part("", "notifier_kafka.channels.routing:read_routes")
+    read_routes = kit.part("", "notifier_kafka.publishing.channels.routing:read_routes")
     make = kit.part("", "notifier_kafka.notification:Notification")
     found = {}
     for event in EVENTS:
@@ -170,7 +170,7 @@ def middleware_payloads() -> Any:
     kit.make_transport(global_conf).cleanup()
     global_conf.set_override("driver", ["test"], group="oslo_messaging_notifications")
     kind = kit.part(
-        "oslo_messaging.notify.middleware:RequestNotifier", "notifier_kafka.middleware:RequestNotifier"
+        "oslo_messaging.notify.middleware:RequestNotifier", "notifier_kafka.integrations.wsgi:RequestNotifier"
     )
     settings = {"url": kit.URL, "publisher_id": "api", "ignore_req_list": "DELETE, head"}
     app = kind.factory({"unused": "x"}, service_name="compute", **settings)(application)

@@ -1,7 +1,7 @@
 from typing import Any
 
-import compat_kit as kit
-import service
+from tests.compat import compat_kit as kit
+from tests.compat import service
 
 
 def run() -> Any:

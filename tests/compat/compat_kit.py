@@ -37,7 +37,7 @@ def part(theirs: str, ours: str) -> Any:
 
 def recorded() -> list[list[Any]]:
     """Return what the channel test recorded, as lists, and forget it."""
-    module = part("oslo_messaging.notify._impl_test", "notifier_kafka.channels.test")
+    module = part("oslo_messaging.notify._impl_test", "notifier_kafka.publishing.channels.test")
     found = [list(one) for one in module.NOTIFICATIONS]
     module.reset()
     return found

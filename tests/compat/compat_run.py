@@ -17,7 +17,7 @@ def main() -> None:
     if side == "ours":
         sys.modules["oslo_messaging"] = importlib.import_module("notifier_kafka")
     out, sys.stdout = sys.stdout, sys.stderr
-    result = importlib.import_module(case).run()
+    result = importlib.import_module(f"tests.compat.{case}").run()
     json.dump(result, out)
 
 

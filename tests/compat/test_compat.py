@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-HERE = pathlib.Path(__file__).parent
+from tests.shared.checkout import ROOT
 
 Compare = Callable[[str], tuple[Any, Any]]
 
@@ -29,8 +29,8 @@ def compare(peer: pathlib.Path) -> Compare:
 
 
 def _run(python: pathlib.Path, side: str, case: str, *packages: str) -> Any:
-    command = [str(python), "-W", "ignore", str(HERE / "compat_run.py"), side, case, *packages]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    command = [str(python), "-W", "ignore", "-m", "tests.compat.compat_run", side, case, *packages]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, f"{side} {case}: {done.stderr}"
     return json.loads(done.stdout)
 

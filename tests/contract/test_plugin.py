@@ -9,8 +9,8 @@ import pytest
 from oslo_config import cfg
 
 from notifier_kafka.notification import Notification
-from notifier_kafka.notifier import Notifier
-from notifier_kafka.transport import NotificationTransport
+from notifier_kafka.publishing.notifier import Notifier
+from notifier_kafka.publishing.transport import NotificationTransport
 
 Captured = Callable[[], list[Notification]]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faults import checker
-from faults.journal import Journal
+from faults.history import Journal
 
 Line = dict[str, Any]
 Judge = Callable[..., checker.Verdict]

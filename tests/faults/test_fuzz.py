@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import fuzz, targets
-from notifier_kafka import requeue
+from faults.fuzzing import fuzz, targets
 from notifier_kafka.errors import DecodeError
-from spark_sinks import masking
+from notifier_kafka.listening import requeue
+from spark_sinks.outputs import secret_masking
 
 CASES = 100  # of each target, since PyYAML is slow; the long run is "python -m faults fuzz --cases 10000000"
 
@@ -84,7 +84,7 @@ def test_any_document_is_read_or_refused_in_one_line(name: str) -> None:
 def test_a_password_that_is_shown_of_an_output_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     case = b"jdbc:postgresql://user:hunter2@host/metrics"
     assert fuzz.tried("output", targets.output, case) is None
-    monkeypatch.setattr(masking, "output", str)
+    monkeypatch.setattr(secret_masking, "output", str)
     failure = fuzz.tried("output", targets.output, case)
     assert failure is not None
     assert "a password is shown" in failure.what

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from faults import publishes, rows, table, timings
-from faults.proxy import Proxy, Weather
+from faults import rows, table, timings
 from faults.rows import Row, late
-from notifier_kafka import options
+from faults.topology.proxy import Proxy, Weather
+from faults.workload import publisher
+from notifier_kafka.config import options
 
 SECOND = 1_000_000_000
 
@@ -81,7 +82,7 @@ def test_what_is_ours_and_takes_too_long_breaks_a_promise() -> None:
 
 
 def test_an_outbox_has_the_memory_that_is_promised() -> None:
-    ours = publishes.connect("sqlite:///unused.db", {}).conf[options.NOTIFICATIONS]
+    ours = publisher.connect("sqlite:///unused.db", {}).conf[options.NOTIFICATIONS]
     assert (ours.outbox_bytes, ours.outbox_records) == (rows.BYTES, rows.RECORDS)
     assert rows.promised({}, 0) == 64.0
     assert rows.promised({}, 10**6) == 64.0 + 100_000 * 2 / 1024

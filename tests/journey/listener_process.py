@@ -10,7 +10,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from notifier_kafka import listener, target, transport
+from notifier_kafka import target
+from notifier_kafka.listening import listener
+from notifier_kafka.publishing import transport
 
 
 class Recorder:

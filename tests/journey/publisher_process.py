@@ -8,7 +8,7 @@ import sys
 
 from oslo_config import cfg
 
-from notifier_kafka import notifier, transport
+from notifier_kafka.publishing import notifier, transport
 
 CHUNK = 20
 

@@ -84,8 +84,8 @@ def until(condition: Callable[[], Any]) -> None:
 def write_malformed(cli: Cli, *values: bytes | None) -> None:
     from oslo_config import cfg
 
-    from notifier_kafka import transport
-    from notifier_kafka.driver import Limits, Record
+    from notifier_kafka.contract.driver import Limits, Record
+    from notifier_kafka.publishing import transport
 
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
@@ -103,7 +103,7 @@ def published_to(cli: Cli, prefix: str) -> Iterator[None]:
     """Publish to the topic whose name begins like this, from when it is there until the block ends."""
     from oslo_config import cfg
 
-    from notifier_kafka import notifier, transport
+    from notifier_kafka.publishing import notifier, transport
 
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])

@@ -12,9 +12,11 @@ from collections import Counter
 
 import pytest
 
-from notifier_kafka.cli import day, demo, main, stage
+from notifier_kafka.cli import main
+from notifier_kafka.cli.commands import demo
+from notifier_kafka.cli.demo import sandbox, traffic
+from tests.shared.checkout import ROOT
 
-ROOT = pathlib.Path(__file__).parents[2]
 DEADLINE = 60.0
 
 
@@ -91,11 +93,11 @@ def test_the_programs_of_the_first_steps(tmp_path: pathlib.Path, environment: di
 def test_the_sums_of_the_demonstration() -> None:
     """What is shown is what the day that it makes up has, counted alike on all sides."""
     _, parser, _ = main.App().find(["demo"])
-    script = day.script(parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC))
+    script = traffic.script(parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC))
     types = Counter(str(each.event_type) for each in (*script.first, *script.late))
     sums = {
         "duplicate": len(script.again),
-        "malformed": len(stage.MALFORMED),
+        "malformed": len(sandbox.MALFORMED),
         "late": len(script.late),
     }
     agreeing = demo.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)

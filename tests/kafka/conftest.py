@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka_rig import Connect
-from left_sockets import grown_up, left_sockets
 from oslo_config import cfg
 
+from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.testing.clusters import mend
-from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
-from notifier_kafka_drivers.kafka.cluster import Cluster
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
+from notifier_kafka_drivers.kafka.local.cluster import Cluster
+from tests.shared.kafka.kafka_rig import Connect
+from tests.shared.left_sockets import grown_up, left_sockets
 
 __all__ = ["grown_up", "left_sockets"]
 

@@ -1,16 +1,12 @@
 """A browser for the page: Debian's Chromium."""
 
 import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-import debian
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-# The helpers of these tests are modules beside them.
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.shared import debian
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import pyarrow as pa
 from oslo_config import cfg
 
-from notifier_kafka.driver import Partition, Span
-from spark_sinks import rows
-from spark_sinks.ledger import Ledger
-from spark_sinks.plan import Plan
-from spark_sinks.sinks.files import ParquetSink
+from notifier_kafka.contract.driver import Partition, Span
+from spark_sinks.outputs import rows
+from spark_sinks.outputs.files import ParquetSink
+from spark_sinks.state.ledger import Ledger
+from spark_sinks.state.plan import Plan
 
 MIDNIGHT = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 WIDTHS = (60, 3600, 86_400)

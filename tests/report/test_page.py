@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import output
 import pytest
-from output import Told
 from playwright.sync_api import Browser, Page, expect
 
 from notifier_kafka.cli import main
+from tests.report import output
+from tests.report.output import Told
 
 PHONE, DESK = 380, 1280
 SUMS = {"read": 57, "decoded": 50, "duplicate": 4, "late": 6, "malformed": {"no JSON": 2, "a tombstone": 1}}

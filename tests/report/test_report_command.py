@@ -6,12 +6,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import output
 import pytest
-from output import Told
 
 from notifier_kafka.cli import main
 from notifier_kafka.cli.exits import Exit
+from tests.report import output
+from tests.report.output import Told
 
 TOLD = [
     *(Told(minute * 60, "order.paid", "till.1") for minute in range(30)),

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +11,10 @@ from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from notifier_kafka import jars, java
-from spark_sinks import session
+from notifier_kafka.jvm import jars, java
+from spark_sinks.engine import session
 
 HERE = Path(__file__).parent
-# The helpers of these tests are modules beside them.
-sys.path.insert(0, str(HERE))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

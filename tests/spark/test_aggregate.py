@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
-import recount
-import rig
-import traffic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from notifier_kafka.driver import Delivery, Partition
-from spark_sinks import aggregate, decode, durations, metrics, metrics_file, rollup, rows
-from spark_sinks.metrics import Metric
-from spark_sinks.paths import Path
-from spark_sinks.sketches import Sketches
+from notifier_kafka.contract.driver import Delivery, Partition
+from spark_sinks.decode import full
+from spark_sinks.engine import aggregate, durations, rollup
+from spark_sinks.engine.sketches import Sketches
+from spark_sinks.language import metrics, metrics_file
+from spark_sinks.language.field_paths import Path
+from spark_sinks.language.metrics import Metric
+from spark_sinks.outputs import rows
+from tests.shared.spark import recount, rig, traffic
 
 DECLARED = """
 metrics:
@@ -103,14 +104,14 @@ def raw(spark: SparkSession, some: Sequence[Delivery]) -> DataFrame:
         )
         for one in some
     ]
-    return spark.createDataFrame(found, decode.RAW).coalesce(2)
+    return spark.createDataFrame(found, full.RAW).coalesce(2)
 
 
 def batch(
     spark: SparkSession, some: Sequence[Delivery], wanted: Sequence[Metric]
 ) -> tuple[pa.Table, pa.Table]:
     """Make what a batch leaves behind: its partials, its starts and ends."""
-    decoded = decode.decode(raw(spark, some))
+    decoded = full.decode(raw(spark, some))
     prepared = aggregate.prepare(decoded, wanted, *durations.events(wanted))
     kept = prepared.persist()
     summary = aggregate.summarise(kept, wanted).toArrow()

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import rig
-import traffic
 
 from notifier_kafka.cli.exits import Exit
+from tests.shared.spark import rig, traffic
 
 DEADLINE = 300.0
 

@@ -4,28 +4,28 @@ import datetime
 import json
 from typing import Any
 
-import corpus
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from notifier_kafka import codec
-from notifier_kafka.driver import Record
+from notifier_kafka.contract.driver import Record
 from notifier_kafka.errors import DecodeError
-from spark_sinks import decode
+from notifier_kafka.wire import codec
+from spark_sinks.decode import full
+from tests.shared.spark import corpus
 
 LOGGED = datetime.datetime(2026, 11, 18, 8, tzinfo=datetime.UTC)
 
 
 def frame_of(spark: SparkSession, records: list[corpus.Raw]) -> DataFrame:
     rows = [("t", 0, offset, LOGGED, None, *record) for offset, record in enumerate(records)]
-    return spark.createDataFrame(rows, decode.RAW)
+    return spark.createDataFrame(rows, full.RAW)
 
 
 def read(spark: SparkSession, records: list[corpus.Raw]) -> list[Row]:
     frame = frame_of(spark, records)
     columns = {name: F.col(name).cast("string") for name in ("payload", "context")}
     columns["kind"] = F.schema_of_variant("payload")
-    found: list[Row] = decode.decode(frame).withColumns(columns).orderBy("offset").collect()
+    found: list[Row] = full.decode(frame).withColumns(columns).orderBy("offset").collect()
     return found
 
 
@@ -114,9 +114,9 @@ def test_the_time_is_the_events_unless_it_is_absurd(spark: SparkSession) -> None
 
 
 def test_the_good_and_the_malformed_are_all(spark: SparkSession) -> None:
-    decoded = decode.decode(frame_of(spark, [flat(None), (b"{", ()), (None, ()), flat(None)]))
-    assert [row.offset for row in decode.good(decoded).collect()] == [0, 3]
-    assert [tuple(row) for row in decode.malformed(decoded).drop("logged").collect()] == [
+    decoded = full.decode(frame_of(spark, [flat(None), (b"{", ()), (None, ()), flat(None)]))
+    assert [row.offset for row in full.good(decoded).collect()] == [0, 3]
+    assert [tuple(row) for row in full.malformed(decoded).drop("logged").collect()] == [
         ("t", 0, 1, "no JSON"),
         ("t", 0, 2, "a tombstone"),
     ]
@@ -125,7 +125,7 @@ def test_the_good_and_the_malformed_are_all(spark: SparkSession) -> None:
 def test_where_the_codec_reads_more(spark: SparkSession) -> None:
     """The two known differences, so that nobody is surprised: both are malformed here."""
     digits = b'{"priority": "INFO", "payload": ' + b"1" * 1001 + b"}"
-    large = b'{"priority": "INFO", "payload": "' + b"x" * decode.MAX_SIZE + b'"}'
+    large = b'{"priority": "INFO", "payload": "' + b"x" * full.MAX_SIZE + b'"}'
     for value in (digits, large):
         assert codec.decode(Record("t", value)).priority == "INFO"
     reasons = [row.reason for row in read(spark, [(digits, ()), (large, ())])]

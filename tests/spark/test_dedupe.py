@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import rig
-import test_job
-import traffic
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from notifier_kafka import codec
-from notifier_kafka.driver import Record
+from notifier_kafka.contract.driver import Record
 from notifier_kafka.notification import Notification
-from spark_sinks import dedupe
-from spark_sinks.metrics import Latency, Metric
+from notifier_kafka.wire import codec
+from spark_sinks.engine import dedupe
+from spark_sinks.language.metrics import Latency, Metric
+from tests.shared.spark import rig, traffic
+from tests.spark import test_job
 
 HORIZON = 10.0
 Copy = tuple[int, int, int]

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import recount
-import rig
-import traffic
 from pyspark.sql import SparkSession
 from stevedore import ExtensionManager
 
-from notifier_kafka.driver import Record
+from notifier_kafka.contract.driver import Record
 from notifier_kafka.errors import LogUnusable
-from spark_sinks import segments
-from spark_sinks.metrics import Duration, Metric, Window
-from spark_sinks.paths import Path as Where
+from spark_sinks.language.field_paths import Path as Where
+from spark_sinks.language.metrics import Duration, Metric, Window
+from spark_sinks.state import segments
+from tests.shared.spark import recount, rig, traffic
 
 HOUR = (Window.tumbling(3600),)
 # Few, because every query over each costs its time; the durations because they go over batches.

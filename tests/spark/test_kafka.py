@@ -15,22 +15,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import recount
-import rig
-import standalone
-import test_job
-import test_kills
-import traffic
 from kafka.admin import KafkaAdminClient
 from oslo_config import cfg
 from pyspark.sql import SparkSession
 
-from notifier_kafka.driver import Delivery
+from notifier_kafka.contract.driver import Delivery
+from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError, LogUnusable, TransportUnavailable
 from notifier_kafka.testing.clusters import kafka_cluster, make_kafka_cluster
-from notifier_kafka.url import TransportURL
-from notifier_kafka_drivers.kafka.credentials import Security
-from spark_sinks import kafka_source, plan, source
+from notifier_kafka_drivers.kafka.local.broker_users import Security
+from spark_sinks.sources import kafka, source
+from spark_sinks.state import plan
+from tests.long.spark import test_kills
+from tests.shared.spark import recount, rig, standalone, traffic
+from tests.spark import test_job
 
 __all__ = ["kafka_cluster", "make_kafka_cluster"]
 
@@ -121,7 +119,7 @@ class Moment(logging.Handler):
 
 @contextmanager
 def at(words: str, act: Callable[[], object]) -> Iterator[None]:
-    handler, log = Moment(words, act), logging.getLogger("spark_sinks.job")
+    handler, log = Moment(words, act), logging.getLogger("spark_sinks.job.job")
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -225,7 +223,7 @@ def test_submitted_to_a_cluster(tmp_path: Path, kafka_cluster: Any) -> None:
 
 def properties(text: str, *, ini: str = "") -> dict[str, str]:
     conf = rig.conf(ini)
-    return kafka_source.properties(TransportURL.parse(conf, text))
+    return kafka.properties(TransportURL.parse(conf, text))
 
 
 def test_the_drivers_options_as_javas(tmp_path: Path) -> None:

@@ -6,15 +6,17 @@ import random
 from pathlib import Path
 from typing import Any
 
-import corpus
-import test_decode
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from notifier_kafka import codec, json_library
-from notifier_kafka.driver import Partition, Span
+from notifier_kafka.contract.driver import Partition, Span
 from notifier_kafka.notification import Notification
-from spark_sinks import aggregate, decode, dedupe, durations, metrics, needs, usual
+from notifier_kafka.wire import codec, json_library
+from spark_sinks.decode import fast, full
+from spark_sinks.engine import aggregate, column_pruning, dedupe, durations
+from spark_sinks.language import metrics
+from tests.shared.spark import corpus
+from tests.spark import test_decode
 
 CODERS = [codec.Codec(json_library.STANDARD), codec.Codec(json_library.fastest())]
 PAYLOADS: list[Any] = [
@@ -42,8 +44,8 @@ SENT = Notification("m", "compute.host", "a.b", "INFO", {}, "2026-11-18 07:50:58
 def read(spark: SparkSession, records: list[corpus.Raw]) -> tuple[list[Row], list[Row]]:
     """Decode all records by both ways."""
     frame = test_decode.frame_of(spark, records)
-    quick = usual.decode(frame)
-    slow = decode.decode(frame)
+    quick = fast.decode(frame)
+    slow = full.decode(frame)
     text = F.col("payload").cast("string").alias("payload")
     kept = [name for name in FIELDS if name != "payload"]
     return (
@@ -148,15 +150,15 @@ def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
 def test_records_of_everything_else_are_left(spark: SparkSession) -> None:
     """A tombstone has neither value nor headers, and a source may yield no list of headers at all."""
     now = datetime.datetime(2026, 11, 18, tzinfo=datetime.UTC)
-    frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], decode.RAW)
-    assert [row.usual for row in usual.decode(frame).collect()] == [False]
+    frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], full.RAW)
+    assert [row.usual for row in fast.decode(frame).collect()] == [False]
 
 
 def test_all_that_a_usual_record_goes_through_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
     """Spark does in steps what would be one method of more than a JVM compiles: a third longer for each."""
-    spark.createDataFrame([], decode.RAW).write.parquet(str(tmp_path / "raw"))
+    spark.createDataFrame([], full.RAW).write.parquet(str(tmp_path / "raw"))
     wanted = metrics.default()
-    decoded = usual.decode(spark.read.parquet(str(tmp_path / "raw")), needed=needs.payload(wanted))
+    decoded = fast.decode(spark.read.parquet(str(tmp_path / "raw")), needed=column_pruning.payload(wanted))
     kept = aggregate.prepare(decoded, wanted, F.col("usual"), *durations.events(wanted))
     sizes = method_sizes(spark, dedupe.prepare(kept, [Span(Partition("t", 0), 0, 1)]))
     assert len(sizes) == 2

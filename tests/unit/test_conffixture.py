@@ -1,8 +1,8 @@
 import pytest
 from oslo_config import cfg
 
-from notifier_kafka import options
 from notifier_kafka.conffixture import ConfFixture
+from notifier_kafka.config import options
 
 
 @pytest.fixture

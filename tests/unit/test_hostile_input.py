@@ -7,11 +7,12 @@ import re
 
 import pytest
 
-from notifier_kafka import codec, topics, transport
-from notifier_kafka.driver import Limits, Record
+from notifier_kafka.contract.driver import Limits, Record
 from notifier_kafka.errors import DecodeError, DeliveryFailed, MessagingException
 from notifier_kafka.notification import Notification
-from spark_sinks.sinks import openmetrics
+from notifier_kafka.publishing import transport
+from notifier_kafka.wire import codec, topic_names
+from spark_sinks.outputs import openmetrics
 
 HOSTILE = [
     "'; DROP TABLE records; --",
@@ -50,7 +51,7 @@ def test_names_keys_headers_and_values_come_back_as_they_are_or_are_refused(
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_topics_made_of_the_name_of_a_group_are_legal(name: str) -> None:
-    for topic in (topics.requeue_topic(name, "t.info"), topics.dead_letter_topic(name)):
+    for topic in (topic_names.requeue_topic(name, "t.info"), topic_names.dead_letter_topic(name)):
         assert re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic)
 
 

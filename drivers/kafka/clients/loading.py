@@ -6,7 +6,7 @@ from typing import cast
 
 from notifier_kafka.errors import DriverLoadFailure, DriverNotFound
 
-from .client import Client
+from .protocol import Client
 
 NAMESPACE = "notifier_kafka.kafka_clients"
 CONFLUENT = "confluent-kafka"

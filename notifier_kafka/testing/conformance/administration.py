@@ -3,7 +3,7 @@
 
 import pytest
 
-from notifier_kafka.driver import Partition
+from notifier_kafka.contract.driver import Partition
 from notifier_kafka.errors import GroupBusy, MessagingException, TopicNotFound
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base

@@ -4,7 +4,7 @@
 import json
 import time
 
-from notifier_kafka.driver import Driver, Partition, Span
+from notifier_kafka.contract.driver import Driver, Partition, Span
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.rig import Rig

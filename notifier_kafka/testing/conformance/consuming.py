@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from notifier_kafka.driver import Partition
+from notifier_kafka.contract.driver import Partition
 from notifier_kafka.errors import CommitRefused, MessagingException
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from notifier_kafka.driver import Driver, Limits, Partition, Record, Span
+from notifier_kafka.contract.driver import Driver, Limits, Partition, Record, Span
 from notifier_kafka.errors import MessagingException, TopicNotFound
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base

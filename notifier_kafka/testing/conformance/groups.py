@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from notifier_kafka.driver import Start
+from notifier_kafka.contract.driver import Start
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.rig import Member, Rig, after, places, values

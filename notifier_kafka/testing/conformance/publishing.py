@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from notifier_kafka.driver import Delivery, Limits, Partition, Receipt, Record
+from notifier_kafka.contract.driver import Delivery, Limits, Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from notifier_kafka.driver import Record, Span
+from notifier_kafka.contract.driver import Record, Span
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
 from notifier_kafka.testing.conformance.rig import Rig, held, values

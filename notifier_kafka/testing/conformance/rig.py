@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from notifier_kafka.driver import (
+from notifier_kafka.contract.driver import (
     Admin,
     Delivery,
     Driver,

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from notifier_kafka.driver import Delivery, Limits, Record
+from notifier_kafka.contract.driver import Delivery, Limits, Record
 from notifier_kafka.errors import MessagingException, OutboxFull
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from notifier_kafka.driver import Receipt
+from notifier_kafka.contract.driver import Receipt
 from notifier_kafka.errors import DeliveryFailed
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base

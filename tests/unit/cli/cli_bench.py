@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from notifier_kafka import transport
 from notifier_kafka.cli import main
-from notifier_kafka.driver import Driver, Limits, Partition, Record
+from notifier_kafka.contract.driver import Driver, Limits, Partition, Record
+from notifier_kafka.publishing import transport
 
 PATIENCE = 60.0
 

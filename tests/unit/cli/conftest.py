@@ -4,7 +4,8 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
-from cli_bench import Bench
+
+from tests.unit.cli.cli_bench import Bench
 
 
 @pytest.fixture

@@ -1,0 +1,65 @@
+"""kafka-python behind the seam; each role of it is in a module beside this one."""
+
+from collections.abc import Sequence
+
+from kafka import codec
+
+from notifier_kafka.contract.driver import Limits, OnFailure, Partition, Publisher
+from notifier_kafka.contract.outbox import Outbox
+from notifier_kafka.errors import ConfigurationError
+
+from .. import protocol
+from .admin import Admin
+from .connection import refuse_unknown
+from .consumer import Consumer
+from .errors import COMPRESSION
+from .log import quieten
+from .publisher import Sender
+from .reader import Reader
+from .transactor import Transactor
+
+FOREVER = str(2**31 - 1)
+LIBRARIES = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
+
+
+class KafkaPython:
+    """The client library, as the driver knows it."""
+
+    def __init__(self, given: protocol.Properties) -> None:
+        self._common = dict(given)
+        refuse_unknown(given)
+        quieten(given)
+
+    def publisher(
+        self, given: protocol.Properties, on_failure: OnFailure, limits: Limits, restore: protocol.Restore
+    ) -> Publisher:
+        """Its ``send`` may block for metadata and its buffer has no bound: both are the outbox's."""
+        kind = given.get("compression.type", "none")
+        if not LIBRARIES.get(kind, lambda: True)():
+            raise ConfigurationError(f"[drivers_kafka] compression = {kind}: {COMPRESSION}")
+        config = {**self._common, **given}
+        if limits.retry < 0:
+            config["delivery.timeout.ms"] = FOREVER
+        sender = Sender(config, restore, limits.retry)
+        outbox = Outbox(sender.deliver, on_failure, limits, sender.end)
+        sender.outbox = outbox
+        return outbox
+
+    def transactor(self, given: protocol.Properties) -> Transactor:
+        return Transactor({**self._common, **given})
+
+    def consumer(
+        self, given: protocol.Properties, topics: Sequence[str], place: protocol.Place | None
+    ) -> Consumer:
+        if given.get("group.protocol", "classic") != "classic":
+            raise ConfigurationError(
+                "[drivers_kafka] group_protocol = consumer: kafka-python knows only classic; "
+                "install notifier-kafka[confluent]"
+            )
+        return Consumer({**self._common, **given}, topics, place)
+
+    def reader(self, given: protocol.Properties, partition: Partition, offset: int) -> Reader:
+        return Reader({**self._common, **given}, partition, offset)
+
+    def admin(self) -> Admin:
+        return Admin(self._common)

@@ -1,0 +1,245 @@
+"""A real local Apache Kafka cluster in KRaft mode: on loopback, without Docker, from published jars.
+
+``Cluster(directory).start()`` forms a cluster in a new directory, or starts what is there
+again with its data. Another process looks after it with ``Cluster.open(directory)``.
+"""
+
+import contextlib
+import fcntl
+import functools
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+from notifier_kafka.errors import ConfigurationError, TransportUnavailable
+from notifier_kafka.jvm import jars, java
+
+from .broker_node import Node, Runtime
+from .broker_users import ADMIN, CLIENT, Security, client_options, ini, scram_arguments, write_private
+from .certificates import Authority
+from .listener_properties import HOST, properties, security_properties
+from .saved_state import Layout, is_free
+
+READY_TIMEOUT = 120.0
+# Three that stop together wait for a quorum that is gone, so the last ones are killed.
+STOP_TIMEOUT = 10.0
+OPEN = Security()
+
+
+class Cluster:
+    """One or three brokers on this machine. Not for production: they share its disk and its fate.
+
+    A cluster belongs to one thread at a time; ``kill_node`` may be called from any.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        nodes: int = 1,
+        *,
+        port: int = 0,
+        security: Security = OPEN,
+        properties: Mapping[str, str] | None = None,
+        leashed: bool = False,
+    ) -> None:
+        """Describe a cluster; nothing is started or written.
+
+        ``port`` is that of the first broker, the next ones follow; 0 takes free ones.
+        ``properties`` are the broker's, by Apache Kafka's names, and win over those chosen here.
+        ``leashed`` brokers are killed when this process ends, however that happens.
+        """
+        self.directory = Path(directory).expanduser().absolute()
+        if "," in str(self.directory):
+            raise ConfigurationError(f"{self.directory} has a comma, which Kafka takes for the end of a path")
+        self.layout = Layout.new(nodes, port, security, properties or {})
+        self.nodes = [
+            Node(self.directory / f"node-{number}", number, None, leashed=leashed)
+            for number in range(1, nodes + 1)
+        ]
+        # The option of java.find: a program, a JAVA_HOME, or the first that suits.
+        self.java: str | None = None
+        self._authority = Authority(self.directory / "tls")
+        self._fixed_port = port
+        self._refresh()
+
+    @classmethod
+    def open(cls, directory: str | Path) -> "Cluster":
+        """Take over the cluster of a directory, running or not, whichever process started it."""
+        found = Layout.load(Path(directory).expanduser().absolute())
+        if found is None:
+            raise ConfigurationError(
+                f"no local cluster in {directory}; make one with: notifier-kafka broker start"
+            )
+        return cls(directory, len(found.ports), security=found.security)
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of the brokers, as clients take them."""
+        return ",".join(f"{HOST}:{ports.client}" for ports in self.layout.ports)
+
+    @property
+    def url(self) -> str:
+        """The transport URL of the cluster, without a password."""
+        return f"kafka://{self.bootstrap}"
+
+    def options(self, user: str = ADMIN) -> dict[str, str]:
+        """The options of ``[drivers_kafka]`` with which ``admin`` or ``client`` connects."""
+        return client_options(self.layout.security, self.layout.passwords, self._authority, user)
+
+    def ini(self, user: str = ADMIN) -> Path:
+        """The configuration file with which ``admin`` or ``client`` connects; there after a start."""
+        return self.directory / f"{user}.conf"
+
+    def start(self, timeout: float = READY_TIMEOUT) -> None:
+        """Start every node that is down; return when all take clients.
+
+        Raises ``TransportUnavailable`` with the broker's own words when one does not; then
+        those that this call started are ended again.
+        """
+        with self._locked():
+            self._refresh()
+            down = [node for node in self.nodes if not node.alive()]
+            if len(down) == len(self.nodes):
+                self._configure()
+            self._launch(down, timeout)
+
+    def stop(self, timeout: float = STOP_TIMEOUT) -> None:
+        """Stop every node; the data stay. A node that does not stop in time is killed."""
+        with self._locked():
+            self._refresh()
+            _end(self.nodes, timeout)
+
+    def start_node(self, number: int, timeout: float = READY_TIMEOUT) -> None:
+        """Start one node again; return when it takes clients."""
+        with self._locked():
+            if not self.node(number).alive():
+                self._launch([self.node(number)], timeout)
+
+    def stop_node(self, number: int, timeout: float = STOP_TIMEOUT) -> None:
+        """Stop one node in good order."""
+        _end([self.node(number)], timeout)
+
+    def kill_node(self, number: int, signal_number: int = signal.SIGKILL) -> None:
+        """Send a signal to one node; SIGSTOP and SIGCONT make it hang and go on."""
+        self.node(number).kill(signal_number)
+
+    def node(self, number: int) -> Node:
+        """Return the node of that number, from 1 on."""
+        if not 1 <= number <= len(self.nodes):
+            raise ConfigurationError(f"there is no node {number}; there are 1 to {len(self.nodes)}")
+        return self.nodes[number - 1]
+
+    def status(self) -> list[dict[str, Any]]:
+        """Describe each node: its number, address, process id, state and log."""
+        self._refresh()
+        described = []
+        for node, ports in zip(self.nodes, self.layout.ports, strict=True):
+            alive = node.alive()
+            described.append(
+                {
+                    "node": node.number,
+                    "address": f"{HOST}:{ports.client}",
+                    "state": "running" if alive else "stopped",
+                    "pid": node.process.pid if node.process and alive else None,
+                    "log": str(node.log),
+                }
+            )
+        return described
+
+    def logs(self, number: int = 1) -> Path:
+        """Say where the log of a node is."""
+        return self.node(number).log
+
+    def _refresh(self) -> None:
+        """Learn what another process, or an earlier one, did to the cluster."""
+        found = Layout.load(self.directory)
+        if found is None:
+            return
+        mine = self.layout
+        if (len(found.ports), found.security) != (len(mine.ports), mine.security) or (
+            self._fixed_port not in (0, found.ports[0].client)
+        ):
+            raise ConfigurationError(
+                f"the cluster in {self.directory} is another one: it has {_spell(found)}; "
+                "take another directory or remove it"
+            )
+        found.properties |= mine.properties
+        self.layout = found
+        for node in self.nodes:
+            node.process = found.processes.get(node.number)
+
+    def _configure(self) -> None:
+        layout, security = self.layout, self.layout.security
+        for ports in layout.ports:
+            if not is_free(ports.client):
+                raise TransportUnavailable(
+                    f"port {ports.client} of {HOST} is taken by another program; choose another port"
+                )
+        # First, because the data below belong to this id and these passwords only.
+        layout.save(self.directory)
+        if security.tls:
+            self._authority.create()
+            self._authority.sign("server", security.hosts)
+            for user in (ADMIN, CLIENT):
+                self._authority.sign(user)
+            pair = self._authority.key_of("server"), self._authority.certificate_of("server")
+            write_private(self._authority.keystore, "".join(path.read_text() for path in pair))
+        protection = security_properties(security, layout.passwords, self._authority)
+        arguments = scram_arguments(security, layout.passwords)
+        for node in self.nodes:
+            own = properties(node.number, node.data, layout.ports, secured=not security.open)
+            node.configure(own | protection | layout.properties)
+        # At once, because most of it is the start of a Java.
+        with futures.ThreadPoolExecutor(len(self.nodes)) as pool:
+            for _ in pool.map(
+                lambda each: each.format(self._runtime, layout.cluster_id, arguments), self.nodes
+            ):
+                pass
+        for user in (ADMIN, CLIENT):
+            write_private(self.ini(user), ini(self.url, self.options(user)))
+
+    def _launch(self, nodes: list[Node], timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        try:
+            for node in nodes:
+                self.layout.processes[node.number] = node.launch(self._runtime)
+            # Before the wait: whoever is killed now leaves word of what is running.
+            self.layout.save(self.directory)
+            for node in nodes:
+                node.wait_ready(deadline)
+        except BaseException:
+            _end(nodes, STOP_TIMEOUT)
+            raise
+
+    @functools.cached_property
+    def _runtime(self) -> Runtime:
+        fetched = jars.fetch(jars.KAFKA, java_option=self.java)
+        return Runtime(java.find(java.KAFKA, self.java).path, ":".join(map(str, fetched)))
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = (self.directory / "lock").open("w")
+        except OSError as error:
+            raise ConfigurationError(f"{self.directory} cannot be used: {error.strerror}") from error
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _end(nodes: list[Node], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    # All at once: the last one of a quorum alone would wait for the others.
+    for node in nodes:
+        node.kill(signal.SIGTERM)
+    for node in nodes:
+        node.end(max(0.0, deadline - time.monotonic()))
+
+
+def _spell(layout: Layout) -> str:
+    count = len(layout.ports)
+    return f"{count} node{'s' * (count > 1)} from port {layout.ports[0].client} on, {layout.security}"

@@ -1,0 +1,152 @@
+"""Products that are broken on purpose, each in the way that a promise forbids.
+
+Most stand between the product and its driver, where a mistake of either would show.
+"""
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from notifier_kafka.contract.driver import Delivery, Limits, Partition, Positions, Receipt, Record
+from notifier_kafka.spool import spool_file
+from notifier_kafka.spool.spool_file import SpoolFile
+from notifier_kafka_drivers.sqlite import membership
+
+
+class Passing:
+    """Passes everything on to what it stands before."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class BrokenDriver(Passing):
+    """A driver whose publishers and subscriptions are wrapped."""
+
+    def __init__(self, inner: Any, breakage: type["Breakage"]) -> None:
+        super().__init__(inner)
+        self._breakage = breakage
+
+    def publisher(self, on_failure: Any, limits: Limits) -> Any:
+        return self._breakage(self.inner.publisher(on_failure, limits))
+
+    def subscribe(self, topics: Sequence[str], group: str | None, start: Any) -> Any:
+        return self._breakage(self.inner.subscribe(topics, group, start))
+
+
+class Breakage(Passing):
+    """Stands before a publisher or a subscription."""
+
+
+class CommitsBeforeTheWork(Breakage):
+    def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        found: Sequence[Delivery] = self.inner.poll(limit, timeout)
+        self.inner.commit({delivery.partition: delivery.offset + 1 for delivery in found})
+        return found
+
+
+class NeverCommits(Breakage):
+    def commit(self, positions: Positions) -> None:
+        pass
+
+
+class IgnoresDeliveryErrors(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        def settle(fate: Any) -> None:
+            assert on_settled is not None
+            done = isinstance(fate, Receipt)
+            on_settled(fate if done else Receipt(Partition(record.topic, 99), id(record)))
+
+        self.inner.offer(record, settle if on_settled else None)
+
+
+class MisplacesReceipts(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        def settle(fate: Any) -> None:
+            assert on_settled is not None
+            on_settled(Receipt(fate.partition, fate.offset - 1) if isinstance(fate, Receipt) else fate)
+
+        self.inner.offer(record, settle if on_settled else None)
+
+
+class HandsOverBackwards(Breakage):
+    def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        return list(reversed(self.inner.poll(limit, timeout)))
+
+
+class ForgetsWhatWasRefused(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        if ".requeue." not in record.topic:
+            self.inner.offer(record, on_settled)
+        elif on_settled is not None:
+            on_settled(Receipt(Partition(record.topic, 0), 0))
+
+
+class RequeuesForEverybody(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        self.inner.offer(record._replace(topic=record.topic.rpartition(".requeue.")[2]), on_settled)
+
+
+class ChangesThePayload(Breakage):
+    def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        return [self._changed(delivery) for delivery in self.inner.poll(limit, timeout)]
+
+    def _changed(self, delivery: Delivery) -> Delivery:
+        value = re.sub(rb'(number\\*": ?)7\b', rb"\g<1>8", delivery.record.value or b"")
+        return delivery._replace(record=delivery.record._replace(value=value))
+
+
+class KeepsTheCallerWaiting(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        if random.random() < 0.05:
+            time.sleep(0.1)
+        self.inner.offer(record, on_settled)
+
+
+class KeepsEverything(Breakage):
+    def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
+        vars(self).setdefault("kept", []).append(b"x" * 1_000_000)
+        self.inner.offer(record, on_settled)
+
+
+# What stands deeper than before a driver is broken by a patch of its class.
+
+
+def drops_the_spools_tail() -> None:
+    """Have the spool forward all but the last record of each piece of its file."""
+    read = SpoolFile.read
+
+    def short(self: SpoolFile, limit: int) -> Any:
+        chunk = read(self, limit)
+        return chunk and chunk._replace(entries=chunk.entries[:-1])
+
+    vars(spool_file)["SpoolFile"].read = short
+
+
+def skips_the_fence() -> None:
+    """Have a member of an SQLite log write its positions, whoever owns the partitions by now."""
+
+    def commit(self: Any, connection: Any, positions: Any) -> set[int]:
+        told = json.dumps(list(positions.items()))
+        connection.execute(membership.ANYWHERE, (self._group_id, told))
+        return set()
+
+    membership.Membership.commit = commit
+
+
+PATCHES = {"DropsTheSpoolsTail": drops_the_spools_tail, "SkipsTheFence": skips_the_fence}
+NAMES = (*PATCHES, *sorted(kind.__name__ for kind in Breakage.__subclasses__()))
+
+
+def broken(driver: Any, name: str) -> Any:
+    """Break the product in the way of that name."""
+    if name in PATCHES:
+        PATCHES[name]()
+        return driver
+    return BrokenDriver(driver, globals()[name])

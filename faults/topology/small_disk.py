@@ -1,0 +1,68 @@
+"""A small file system of its own, seen by processes of its own, to be filled up."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+from collections.abc import Iterator
+
+from faults.harness import Bus
+
+SMALL = 3 * 1024 * 1024
+SMALL_FILE = 8 * 1024 * 1024  # a journal is a file too
+SIZE = 64 * 1024 * 1024  # the log's WAL alone takes a dozen while commits are small
+
+
+class SmallDisk:
+    """A mount namespace with a small tmpfs; it ends with its holder, and nothing is left mounted."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+        rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        script = f"mount -t tmpfs -o size={SIZE} none '{directory}' && echo ready && exec cat"
+        command = ["unshare", *rights, "--mount", "sh", "-c", script]
+        self._holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._holder.stdout is not None
+        assert self._holder.stdout.readline() == b"ready\n", "no mount in a namespace: are there rights to?"
+        namespaces = f"/proc/{self._holder.pid}/ns"
+        users = [] if not rights else [f"--user={namespaces}/user", "--preserve-credentials"]
+        self._enter = ("nsenter", *users, f"--mount={namespaces}/mnt", "--")
+
+    @property
+    def bus(self) -> Bus:
+        return Bus("sqlite", f"sqlite:///{self._directory}/bus.db?session_timeout=2", prefix=self._enter)
+
+    def full(self) -> contextlib.AbstractContextManager[None]:
+        return filled(pathlib.Path(f"/proc/{self._holder.pid}/root{self._directory}"))
+
+    def close(self) -> None:
+        self._holder.communicate()
+
+
+@contextlib.contextmanager
+def filled(directory: pathlib.Path) -> Iterator[None]:
+    """Leave no room on the file system of a directory."""
+    ballast = directory / "ballast"
+    # First in large steps, then to the last page.
+    for size in (1024 * 1024, 4096):
+        with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"\0" * size)
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+@contextlib.contextmanager
+def mounted(directory: pathlib.Path) -> Iterator[int]:
+    """Mount a small disk, or else give the size to which a process may let a file grow."""
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", str(directory)]
+    if subprocess.run(mount, check=False).returncode:
+        yield SMALL_FILE
+        return
+    try:
+        yield 0
+    finally:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)

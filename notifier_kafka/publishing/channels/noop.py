@@ -1,0 +1,15 @@
+"""The channel noop: nothing becomes of a notification."""
+
+from collections.abc import Sequence
+
+from notifier_kafka.notification import Notification
+from notifier_kafka.publishing.channels import channel
+
+
+class NoopChannel(channel.Channel):
+    """Drops every notification, as its user asked for."""
+
+    publishes = False
+
+    def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:
+        pass

@@ -1,0 +1,253 @@
+"""The publishing face: oslo.messaging's Notifier."""
+
+import contextlib
+import copy
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from notifier_kafka.config import options, plugins
+from notifier_kafka.contract.driver import Receipt, Transaction
+from notifier_kafka.errors import DeliveryFailed, MessagingException
+from notifier_kafka.notification import PRIORITIES, Notification, make_notification
+from notifier_kafka.publishing import message_ids, ordering_keys
+from notifier_kafka.publishing.channels import channel
+from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.transport import NotificationTransport, get_notification_transport  # noqa: F401 - where oslo.messaging has it
+from notifier_kafka.stats.publisher_stats import Stats
+from notifier_kafka.wire.serializer import NoOpSerializer, Serializer
+
+LOG = logging.getLogger(__name__)
+
+KeySpec = str | Callable[[Notification], str | bytes | None] | None
+Sent = list[Receipt] | None
+"""Where a notification landed, for a notifier prepared with ``wait=True``; else None."""
+
+_UNCHANGED: Final[Any] = object()
+
+
+class Notifier:
+    """Sends notifications through the channels that ``driver`` or the configuration name.
+
+    The arguments are oslo.messaging's. ``key`` says what orders notifications (see the
+    option of that name). A call returns before anything is on the bus; ``flush`` waits,
+    and so do the calls of ``prepare(wait=True)``.
+    """
+
+    def __init__(  # noqa: PLR0913 - the signature is oslo.messaging's
+        self,
+        transport: NotificationTransport,
+        publisher_id: str | None = None,
+        driver: str | None = None,
+        serializer: Serializer | None = None,
+        retry: int | None = None,
+        topics: Sequence[str] | None = None,
+        *,
+        key: KeySpec = None,
+    ) -> None:
+        settings = options.notifications(transport.conf)
+        self.transport = transport
+        self.publisher_id = publisher_id
+        self.retry: int = settings.retry if retry is None else retry
+        with options.blame(transport.conf, "key", given=key):
+            self._key = ordering_keys.load(settings.key if key is None else key)
+        self._wait = False
+        self._how = channel.Sending(self.retry, self._key)
+        # By thread; shared with those that are prepared from this one.
+        self._transactions: dict[int, Transaction] = {}
+        self._wait_timeout: float = settings.wait_timeout
+        self._serializer = serializer or NoOpSerializer()
+        # As oslo.messaging: an empty name stands for none, and one that two files give counts once.
+        names = [driver] if driver is not None else settings.driver
+        self._driver_names = [name for name in dict.fromkeys(names) if name]
+        self._channels = self._load_channels(list(settings.topics if topics is None else topics), driver)
+        self._open()
+
+    def _load_channels(self, topics: list[str], given: str | None) -> list[channel.Channel]:
+        if not self._driver_names:
+            self.transport.warn_silent()
+        with options.blame(self.transport.conf, "driver", given=given):
+            classes = [plugins.load(channel.NAMESPACE, name) for name in self._driver_names]
+        return [make(self.transport.conf, topics, self.transport) for make in classes]
+
+    def _open(self) -> None:
+        if any(each.publishes for each in self._channels):
+            self.transport.prepare(self.retry)
+
+    def prepare(
+        self,
+        publisher_id: str | None = _UNCHANGED,
+        retry: int | None = _UNCHANGED,
+        *,
+        wait: bool = _UNCHANGED,
+    ) -> "Notifier":
+        """Return a notifier that differs in what is given and shares the rest.
+
+        With ``wait`` a call returns once its notification is durable, with a ``Receipt``
+        for each record written, and raises ``MessageDeliveryFailure`` when it is not.
+        """
+        special = copy.copy(self)
+        if publisher_id is not _UNCHANGED:
+            special.publisher_id = publisher_id
+        if retry is not _UNCHANGED:
+            special.retry = -1 if retry is None else retry
+            special._how = special._how._replace(retry=special.retry)  # noqa: SLF001 - a copy of ourselves
+            special._open()  # noqa: SLF001
+        if wait is not _UNCHANGED:
+            special._wait = wait  # noqa: SLF001
+        return special
+
+    def audit(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at audit level."""
+        return self._notify(ctxt, event_type, payload, "AUDIT")
+
+    def debug(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at debug level."""
+        return self._notify(ctxt, event_type, payload, "DEBUG")
+
+    def info(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at info level."""
+        return self._notify(ctxt, event_type, payload, "INFO")
+
+    def warn(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at warning level."""
+        return self._notify(ctxt, event_type, payload, "WARN")
+
+    warning = warn
+
+    def error(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at error level."""
+        return self._notify(ctxt, event_type, payload, "ERROR")
+
+    def critical(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at critical level."""
+        return self._notify(ctxt, event_type, payload, "CRITICAL")
+
+    def sample(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
+        """Send a notification at sample level: frequent and small, such as a measurement."""
+        return self._notify(ctxt, event_type, payload, "SAMPLE")
+
+    def send_many(self, ctxt: Any, priority: str, events: Iterable[tuple[str, Any]]) -> Sent:
+        """Send a notification for each (event_type, payload), faster than one by one."""
+        level = "WARN" if priority.lower() == "warning" else priority.upper()
+        if level.lower() not in PRIORITIES:
+            raise ValueError(f"unknown priority {priority!r}: known are {', '.join(PRIORITIES)}")
+        if not self._channels:
+            return self._no_channel()
+        context = self._serialize_context(ctxt)
+        serialize, publisher_id = self._serializer.serialize_entity, self.publisher_id
+        new_id, now = message_ids.new_message_id, message_ids.timestamp_now
+        return self._send(
+            [
+                make_notification(
+                    (new_id(), publisher_id, event_type, level, serialize(ctxt, payload), now(), context)
+                )
+                for event_type, payload in events
+            ]
+        )
+
+    def is_enabled(self) -> bool:
+        """Say whether a notification may go anywhere, as oslo.messaging decides it."""
+        return self._driver_names != ["noop"]
+
+    def flush(self, timeout: float | None = None) -> int:
+        """Wait until all that was sent is settled, or in the spool; return how many records are not."""
+        return self.transport.flush(timeout)
+
+    def stats(self) -> Stats:
+        """Count what became of what was sent, by all notifiers of the transport."""
+        return self.transport.stats()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[list[Receipt]]:
+        """Publish all or nothing: what this thread sends inside the ``with`` block.
+
+        When the block ends it is made visible together and the list that the block was
+        given has the receipts; ``MessageDeliveryFailure`` says that it could not be, and
+        none of it is. When the block raises, nothing is published. Listeners that read
+        committed records only, as by default, see no part of it before. A call of a notifier
+        prepared with ``wait`` returns at once in here, and nothing: the receipts are the block's.
+        """
+        thread = threading.get_ident()
+        if thread in self._transactions:
+            raise DeliveryFailed("a transaction of this notifier is open in this thread already")
+        transaction = self.transport.driver.transaction()
+        receipts: list[Receipt] = []
+        self._transactions[thread] = transaction
+        try:
+            yield receipts
+        except BaseException:
+            transaction.abort()
+            raise
+        finally:
+            del self._transactions[thread]
+        receipts += transaction.commit(self._wait_timeout)
+
+    def _notify(self, ctxt: Any, event_type: str, payload: Any, priority: str) -> Sent:
+        if not self._channels:
+            return self._no_channel()
+        notification: Notification = make_notification(
+            (
+                message_ids.new_message_id(),
+                self.publisher_id,
+                event_type,
+                priority,
+                self._serializer.serialize_entity(ctxt, payload),
+                message_ids.timestamp_now(),
+                self._serialize_context(ctxt),
+            )
+        )
+        return self._send((notification,))
+
+    def _no_channel(self) -> Sent:
+        return [] if self._wait else None
+
+    def _serialize_context(self, ctxt: Any) -> dict[str, Any]:
+        if ctxt is None or type(ctxt) is dict:
+            # As oslo.messaging: a plain dict may hold credentials and cannot be redacted.
+            redacted: Any = {}
+        else:
+            redacted = _redact(ctxt)
+        return _as_dict(self._serializer.serialize_context(redacted))
+
+    def _send(self, notifications: Sequence[Notification]) -> Sent:
+        how, waiter = self._how, None
+        if self._wait or self._transactions:
+            waiter = Waiter() if self._wait else None
+            how = how._replace(waiter=waiter, transaction=self._transactions.get(threading.get_ident()))
+        refusal: MessagingException | None = None
+        for each in self._channels:
+            try:
+                each.send(notifications, how)
+            except MessagingException as error:
+                # The other channels are served first; the caller made the mistake and hears of it.
+                refusal = refusal or error
+            except Exception as error:  # a third party's channel must not crash the service
+                LOG.exception("The channel %s failed", type(each).__name__)
+                if waiter is not None:
+                    failed = f"the channel {type(each).__name__} raised {type(error).__name__}"
+                    refusal = refusal or DeliveryFailed(failed)
+        if refusal is not None:
+            raise refusal
+        return None if waiter is None else waiter.receipts(self._wait_timeout, self.transport.driver.trouble)
+
+
+def _redact(ctxt: Any) -> Any:
+    try:
+        return ctxt.redacted_copy()
+    except AttributeError:
+        LOG.warning(
+            "The context of a notification (%s) has no redacted_copy() and is left out",
+            type(ctxt).__name__,
+        )
+        return {}
+
+
+def _as_dict(context: Any) -> dict[str, Any]:
+    if type(context) is dict:
+        return context
+    if isinstance(context, Mapping):
+        return dict(context)
+    to_dict = getattr(context, "to_dict", None)
+    return dict(to_dict()) if to_dict is not None else {}

@@ -1,0 +1,107 @@
+"""Ordering keys: notifications with the same key stay in order.
+
+A key function takes a notification and returns text, bytes or None (no order asked
+for). The built-in ones are the entry points of ``notifier_kafka.keys``; ``load`` finds
+one by name and gives the form that channels use.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from notifier_kafka.config import plugins
+from notifier_kafka.errors import ConfigurationError, EncodeError
+from notifier_kafka.notification import Notification
+
+NAMESPACE = "notifier_kafka.keys"
+
+KeyFunction = Callable[[Notification], str | bytes | None]
+Key = Callable[[Notification], bytes | None]
+
+# Nearly always a dict, and asking Mapping alone costs four times as much.
+_OBJECTS = (dict, Mapping)
+
+
+def publisher_id(notification: Notification) -> str | None:
+    """Order what one publisher sends."""
+    return notification.publisher_id
+
+
+def event_type(notification: Notification) -> str | None:
+    """Order what is of one type."""
+    return notification.event_type
+
+
+def none(notification: Notification) -> None:
+    """Ask for no order: notifications spread over the partitions."""
+
+
+def payload(notification: Notification, field: str) -> str | bytes | None:
+    """Order by a member of the payload; dots lead into objects (``payload:instance.id``).
+
+    Numbers and other scalars count by their text. Without the member, or where it is an
+    object or a list, no order is asked for.
+    """
+    value = notification.payload
+    for name in field.split("."):
+        if not isinstance(value, _OBJECTS):
+            return None
+        value = value.get(name)
+    if value is None or isinstance(value, str | bytes):
+        return value
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        return None
+    return str(value)
+
+
+def load(spec: str | KeyFunction | None) -> Key:
+    """Find a key function: ``name`` or ``name:ARGUMENT`` of an entry point, or a callable.
+
+    None is the same as ``none``. What the function does wrong is reported as
+    ``EncodeError`` in the stack of the caller who sends.
+    """
+    if spec is None:
+        return none
+    if callable(spec):
+        return _checked(getattr(spec, "__name__", type(spec).__name__), spec)
+    name, colon, argument = spec.partition(":")
+    function = plugins.load(NAMESPACE, name)
+    arguments = (argument,) if colon else ()
+    if (colon and not argument) or not _accepts(function, len(arguments)):
+        needed = "takes no argument" if argument else f"needs an argument, as in {name}:FIELD"
+        raise ConfigurationError(f"key {spec!r}: {name} {needed}")
+    bound: KeyFunction = (lambda notification: function(notification, argument)) if colon else function
+    return _checked(spec, bound)
+
+
+def _accepts(function: Callable[..., Any], arguments: int) -> bool:
+    try:
+        inspect.signature(function).bind(None, *[""] * arguments)
+    except TypeError:
+        return False
+    except ValueError:  # a function without a signature, as some in C: its call will tell
+        return True
+    return True
+
+
+def _checked(name: str, function: KeyFunction) -> Key:
+    def key(notification: Notification) -> bytes | None:
+        try:
+            value = function(notification)
+        except Exception as error:
+            raise EncodeError(f"key {name!r} failed: {type(error).__name__}") from error
+        if isinstance(value, str):
+            return _encode(value)
+        if value is None or type(value) is bytes:
+            return value
+        raise EncodeError(f"key {name!r} returned {type(value).__name__}: text, bytes or None is needed")
+
+    return key
+
+
+# Publishers and event types are few and come again and again.
+@functools.lru_cache(maxsize=1024)
+def _encode(text: str) -> bytes:
+    # A lone surrogate must not make a key fail that only has to be the same each time.
+    return text.encode("utf-8", "surrogatepass")

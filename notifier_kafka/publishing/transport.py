@@ -1,0 +1,260 @@
+"""A loaded driver with the policy that all drivers share: overflow, accounting, exit."""
+
+import atexit
+import logging
+import threading
+import time
+
+from oslo_config import cfg
+
+from notifier_kafka.config import options, plugins
+from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import driver as driver_contract
+from notifier_kafka.contract.driver import Driver, Limits, OnSettled, Publisher, Record
+from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.errors import (
+    ConfigurationError,
+    DeliveryFailed,
+    MessagingException,
+    OutboxFull,
+    TransportUnavailable,
+)
+from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.drop_oldest import Ring
+from notifier_kafka.spool import spool
+from notifier_kafka.spool.spool import Spool
+from notifier_kafka.stats.counters import Accounts
+from notifier_kafka.stats.losses import Losses, OnLoss
+from notifier_kafka.stats.publisher_stats import Stats
+
+LOG = logging.getLogger(__name__)
+
+_FORKED = after_fork.renewed()
+
+NAMESPACE = driver_contract.NAMESPACE
+ROOM_CHECK = 0.001  # seconds between looks for room in a full outbox
+CLOSING = 0.5  # seconds that closing has when flushing took all its time
+
+
+def get_notification_transport(
+    conf: cfg.ConfigOpts,
+    url: str | TransportURL | None = None,
+    allowed_remote_exmods: object = None,  # noqa: ARG001 - RPC's; the signature is oslo.messaging's
+    *,
+    on_failure: OnLoss | None = None,
+) -> "NotificationTransport":
+    """Load the driver that ``url``, or else the configuration, names. Does no I/O on it.
+
+    ``on_failure`` is called with each notification that is lost, and the error, from the
+    thread that finds out, which may be the one that publishes.
+    """
+    options.register(conf)
+    parsed = url if isinstance(url, TransportURL) else TransportURL.parse(conf, url)
+    with options.blame(conf, "transport_url", given=url or None):
+        driver: Driver = plugins.load(NAMESPACE, str(parsed.transport))(parsed)
+    return NotificationTransport(driver, on_failure)
+
+
+class NotificationTransport:
+    """Publishes records for notifiers and lends its driver to listeners."""
+
+    def __init__(self, driver: Driver, on_failure: OnLoss | None = None) -> None:
+        self.driver = driver
+        self.url = driver.url
+        self.conf = driver.url.conf
+        self.accounts = Accounts(LOG)
+        self._losses = Losses(self.accounts, on_failure)
+        self._settings = options.notifications(self.conf)
+        self._limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes)
+        self._on_full = self._settings.on_full or ("spool" if self._settings.spool_dir else "block")
+        self._publishers: dict[int, Publisher] = {}
+        self._buses: dict[int, Publisher] = {}
+        self.start_afresh()
+        self._spool: Spool | None = None
+        self._accepted = 0
+        self._stalled = False
+        self._closed = False
+        self._said_silent = False
+        _FORKED.add(self)
+
+    def start_afresh(self) -> None:
+        """Have a lock of its own in a child process: a thread that is not there may hold the parent's."""
+        self._opening = threading.RLock()
+
+    def warn_silent(self) -> None:
+        """Say once that notifications go nowhere: an easy mistake, and legal."""
+        if not self._said_silent:
+            self._said_silent = True
+            LOG.warning("No [notifications] driver is configured: notifications are not sent")
+
+    def prepare(self, retry: int = -1) -> None:
+        """Open the publisher of calls with ``retry``, so that the first of them is like any other.
+
+        Does no I/O on the log. Raises ``ConfigurationError`` when an option is wrong or the spool cannot
+        be used; what else is wrong is the first call's to raise.
+        """
+        self._open_spool()
+        try:
+            self._open(retry)
+        except ConfigurationError:
+            raise
+        except MessagingException as error:
+            LOG.debug("No publisher yet: %s", error)
+
+    def _open_spool(self) -> None:
+        with self._opening:
+            if self._on_full == "spool" and self._spool is None and not self._closed:
+                self._spool = spool.opened(self.conf, self._settings, lambda: self._bus(-1), self._losses)
+
+    def publish(self, record: Record, retry: int, waiter: Waiter | None = None) -> None:
+        """Hand a record to the driver; what happens when there is no room is the policy's.
+
+        ``waiter`` learns the record's fate, and its owner an overflow, as an exception.
+        """
+        publisher = self._publishers.get(retry) or self._open(retry)
+        on_settled = None
+        if waiter is not None:
+            waiter.expect()
+            on_settled = waiter.settle
+        # No call is between reading and writing it, so no other thread is either.
+        self._accepted += 1
+        try:
+            publisher.offer(record, on_settled)
+        except DeliveryFailed as refused:
+            self._refused(publisher, record, on_settled, refused)
+        else:
+            if self._stalled:
+                self._stalled = False
+
+    def flush(self, timeout: float | None = None) -> int:
+        """Wait until what was accepted is settled; return how many records are not.
+
+        With a spool, what is on its disk is settled.
+        """
+        patience = min(1e9 if timeout is None else timeout, threading.TIMEOUT_MAX)
+        if self._spool is not None:
+            return self._spool.flush(patience)
+        deadline = time.monotonic() + patience
+        return sum(
+            publisher.flush(max(0.0, deadline - time.monotonic()))
+            for publisher in self._publishers.copy().values()
+        )
+
+    def stats(self) -> Stats:
+        """Count what became of notifications since the transport was made. May read the spool's files."""
+        counts = self.accounts.counts()
+        return Stats(
+            accepted=self._accepted,
+            pending=self.flush(0.0),
+            spooled=self._spool.spooled if self._spool else 0,
+            forwarded=counts.get("forwarded", 0),
+            waiting=self._spool.waiting() if self._spool else 0,
+            lost={name[5:]: count for name, count in counts.items() if name.startswith("lost.")},
+        )
+
+    def cleanup(self) -> None:
+        """Flush and release everything within ``[notifications] exit_timeout``, and a second more.
+
+        What takes longer to release, because it waits for a log that is away, is left to a thread.
+        """
+        self._closed = True
+        atexit.unregister(self.cleanup)
+        patience = self._settings.exit_timeout
+        deadline = time.monotonic() + patience
+        left = self._spool.close(patience) if self._spool else self.flush(patience)
+        if left:
+            LOG.error("%d notifications were not delivered within exit_timeout and are given up", left)
+        closer = threading.Thread(target=self._release, name="notifier-kafka-closing", daemon=True)
+        try:
+            closer.start()
+        except RuntimeError:
+            # At an exit there are no new threads since Python 3.12, and who ends need not close what is away.
+            if not left:
+                self._release()
+        else:
+            closer.join(max(CLOSING, deadline - time.monotonic()))
+        self.accounts.report()
+
+    def _release(self) -> None:
+        for publisher in self._publishers.copy().values():
+            publisher.close()
+        self._publishers.clear()
+        self.accounts.report()
+        try:
+            self.driver.close()
+        except TransportUnavailable as error:
+            # It has nothing of ours any more, and a log that is away must not stop who ends.
+            LOG.warning("Closing: %s", error)
+
+    def _open(self, retry: int) -> Publisher:
+        with self._opening:
+            if self._closed:
+                raise DeliveryFailed("the transport was cleaned up; get a new one to publish")
+            if retry not in self._publishers:
+                self._open_spool()
+                publisher = self._bus(retry)
+                if self._spool is not None:
+                    publisher = self._spool.publisher(publisher)
+                # Without this a short program would exit with its notifications still in memory.
+                if not self._publishers:
+                    _flush_at_exit(self)
+                self._publishers[retry] = publisher
+            return self._publishers[retry]
+
+    def _bus(self, retry: int) -> Publisher:
+        """Return the driver's own publisher."""
+        with self._opening:
+            if retry not in self._buses:
+                limits = self._limits._replace(retry=retry)
+                if self._on_full == "drop_oldest":
+                    self._buses[retry] = Ring(self.driver, limits, self._losses)
+                else:
+                    self._buses[retry] = self.driver.publisher(self._losses.lose, limits)
+            return self._buses[retry]
+
+    def _refused(
+        self, publisher: Publisher, record: Record, on_settled: OnSettled | None, why: DeliveryFailed
+    ) -> None:
+        if isinstance(why, OutboxFull):
+            try:
+                if self._found_room(publisher, record, on_settled):
+                    return
+            except DeliveryFailed as later:
+                why = later
+        if on_settled is not None:
+            on_settled(why)
+        elif isinstance(why, OutboxFull) and self._on_full != "raise":
+            self._losses.lose(record, why)
+        else:
+            self._accepted -= 1
+            raise why
+
+    def _found_room(self, publisher: Publisher, record: Record, on_settled: OnSettled | None) -> bool:
+        # A call waits only if the last one that waited found room: a log that is gone costs
+        # its publishers one wait, not one for each call.
+        if self._on_full not in ("block", "spool") or self._stalled:
+            return False
+        deadline = time.monotonic() + self._settings.block_timeout
+        while time.monotonic() < deadline:
+            time.sleep(ROOM_CHECK)
+            try:
+                publisher.offer(record, on_settled)
+            except OutboxFull:
+                continue
+            return True
+        self._stalled = True
+        return False
+
+
+def _flush_at_exit(transport: NotificationTransport) -> None:
+    """Flush when this process ends, before the driver's own exit handlers close its files.
+
+    Exit handlers run last in, first out, so this is to be called after the driver was
+    loaded. A child of multiprocessing runs none of them but those of multiprocessing.
+    """
+    import multiprocessing.util  # here, because few programs need it sooner
+
+    atexit.register(transport.cleanup)
+    multiprocessing.util.register_after_fork(transport, _flush_at_exit)
+    if multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, transport.cleanup, exitpriority=10)

@@ -1,0 +1,311 @@
+"""Records to notifications, on the JVM: what ``notifier_kafka.wire.codec.decode`` does, by columns.
+
+Every form is recognised for each record: the v2 envelope, the flat object, CloudEvents
+structured and binary. The same records are malformed, for the same reasons.
+"""
+
+import datetime
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from notifier_kafka.notification import PRIORITIES
+from notifier_kafka.wire import cloudevents, codec
+from spark_sinks.decode import strict_json
+from spark_sinks.decode.limits import CLOCK, Clock
+from spark_sinks.decode.strict_json import get, kind, never, text_of
+
+RAW = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, "
+    "headers array<struct<key: string, value: binary>>"
+)
+"""What every source yields."""
+
+MAX_SIZE = 8 * 1024 * 1024
+"""Bytes of the largest value that is read: one needs many times its size of memory here."""
+
+OLDEST, NEWEST = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 2100))
+"""What lies beyond these is no time when something was logged."""
+
+POSITION = ("topic", "partition", "offset")
+
+# The members of a notification, and what CloudEvents call the same.
+_TEXTS = {
+    "message_id": "id",
+    "publisher_id": "source",
+    "event_type": "type",
+    "timestamp": "time",
+    "priority": "priority",
+}
+_NOBODY = "about:blank"
+_REQUIRED = ("specversion", "id", "type", "source")
+
+
+def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
+    """Return the notifications and, with a ``reason``, the malformed.
+
+    Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for what is a
+    notification), its texts, ``payload`` and ``context`` as VARIANT, and ``time``: the event's
+    in UTC, or the record's where that is missing or absurd, which ``misdated`` tells.
+    """
+    read = settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
+    fields = settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
+    fields = fields.withColumn("moment", moment()).withColumn("logged", recorded())
+    return fields.select("*", *dated(clock)).drop("moment")
+
+
+def settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
+    """Select columns such that each is computed once, whatever is done with it further on.
+
+    Spark's optimizer puts an expression in the place of the column that it makes, for
+    filters always: with ours, which are large and nested, a single ``where`` took minutes to
+    plan. It leaves alone what a generator yields, so this is one that yields one row.
+    """
+    return frame.select(F.inline(F.array(F.struct(*columns))))
+
+
+def good(decoded: DataFrame) -> DataFrame:
+    """Return the notifications alone."""
+    return decoded.where(F.col("reason").isNull()).drop("reason")
+
+
+def malformed(decoded: DataFrame) -> DataFrame:
+    """Return where the malformed records lie, and why each is one."""
+    return decoded.where(F.col("reason").isNotNull()).select(*POSITION, "logged", "reason")
+
+
+def _layers(raw: DataFrame) -> DataFrame:
+    """Parse the value, and tell the form that the headers announce."""
+    text = F.col("value").cast("string")
+    has = F.exists("headers", lambda h: h["key"] == "ce_specversion")
+    content_type = F.exists(
+        "headers",
+        lambda h: (
+            (h["key"] == "content-type")
+            & h["value"].cast("string").startswith(cloudevents.STRUCTURED_TYPE.decode())
+        ),
+    )
+    form = F.when(has, "binary").when(content_type, "structured").otherwise("plain")
+    size = F.length("value")
+    sound = F.is_valid_utf8(text) & (size <= MAX_SIZE)
+    return settle(
+        raw,
+        *POSITION,
+        F.col("timestamp").alias("logged"),
+        "headers",
+        size.alias("size"),
+        text.alias("text"),
+        form.alias("form"),
+        F.when(sound, strict_json.opened(text)).alias("opened"),
+    )
+
+
+def _open(layers: DataFrame) -> DataFrame:
+    """Find the object that holds the members, in an envelope or not."""
+    layers = _parsed(layers, "text", "outer")
+    outer = F.col("outer")
+    version, message = (get(outer, n) for n in (codec.VERSION_MEMBER, codec.MESSAGE_MEMBER))
+    announced = F.col("form") == "structured"
+    event = message.isNull()
+    for name in _REQUIRED:
+        event &= get(outer, name).isNotNull()
+    form = (
+        F.when(F.col("form") == "binary", "binary")
+        .when(announced | event, "structured")
+        .when(version.isNotNull(), "envelope")
+        .otherwise("flat")
+    )
+    found = settle(
+        layers,
+        *layers.columns,
+        form.alias("shape"),
+        text_of(version).alias("version"),
+        text_of(message).alias("body"),
+    )
+    enveloped = F.col("shape") == "envelope"
+    body = F.when(enveloped & (F.col("version") == codec.VERSION), F.col("body"))
+    kept = [name for name in found.columns if name not in ("form", "shape", "body")]
+    found = settle(
+        found,
+        *kept,
+        F.col("shape").alias("form"),
+        "body",
+        body.alias("within"),
+        strict_json.opened(body).alias("opened"),
+    )
+    found = _parsed(found, "within", "parsed")
+    inner = F.when(F.col("form") == "envelope", F.col("parsed")).otherwise(F.col("outer"))
+    found = settle(found, *found.drop("parsed", "within").columns, inner.alias("inner"))
+    return found.select("*", _layer_reason().alias("fault"))
+
+
+def _parsed(frame: DataFrame, text: str, name: str) -> DataFrame:
+    value = strict_json.value(F.col("opened"), F.col(text)).alias(name)
+    return settle(frame, *frame.drop("opened").columns, value)
+
+
+def _layer_reason() -> Column:
+    """Say why there is no object to take members from, null when there is one."""
+    text, body, form = F.col("text"), F.col("body"), F.col("form")
+    # The outer layer of a usual envelope holds one text; its depth is that of the text.
+    enveloped = form == "envelope"
+    return (
+        F.when(text.isNull(), "a tombstone")
+        .when(F.col("size") == 0, "an empty value")
+        .when(F.col("size") > MAX_SIZE, f"larger than {MAX_SIZE >> 20} MiB")
+        .when(~F.is_valid_utf8(text), "no Unicode text")
+        .when(F.col("outer").isNull(), "no JSON")
+        .when(strict_json.has_half(text), "no Unicode text")
+        .when(strict_json.is_deep(text), _TOO_DEEP)
+        .when((form != "binary") & ~_is_object(text), "the value is no JSON object")
+        .when(
+            enveloped & (F.coalesce(F.col("version"), F.lit("")) != codec.VERSION),
+            f"the envelope's version is not {codec.VERSION}",
+        )
+        .when(enveloped & body.isNull(), f"the envelope's {codec.MESSAGE_MEMBER} is no text")
+        .when(enveloped & F.col("inner").isNull(), "no JSON")
+        .when(enveloped & strict_json.has_half(body), "no Unicode text")
+        .when(enveloped & strict_json.is_deep(body), _TOO_DEEP)
+        .when(enveloped & ~_is_object(body), f"the envelope's {codec.MESSAGE_MEMBER} is no JSON object")
+    )
+
+
+_TOO_DEEP = f"nested beyond {codec.MAX_READ_DEPTH} levels"
+
+
+def _is_object(text: Column) -> Column:
+    return F.ltrim(F.translate(text, "\t\r\n", "   ")).startswith("{")
+
+
+def _header(name: str) -> Column:
+    """Return the text of a CloudEvent's attribute in the headers; the last one counts."""
+    found = F.filter("headers", lambda h: (h["key"] == f"ce_{name}") & h["value"].isNotNull())
+    return F.try_element_at(found, F.lit(-1))["value"].cast("string")
+
+
+def _is(form: str) -> Column:
+    return F.col("form") == form
+
+
+def _members() -> list[Column]:
+    """Take the members out of the object or the headers, with what there is to say of each."""
+    inner, event = F.col("inner"), _is("binary") | _is("structured")
+    made = [_member(name, attribute) for name, attribute in _TEXTS.items()]
+    context = F.when(_is("binary"), _header("context")).when(
+        _is("structured"), text_of(get(inner, "context"))
+    )
+    parsed = strict_json.value(strict_json.opened(context), context)
+    payload = F.when(_is("structured"), get(inner, "data")).otherwise(get(inner, "payload"))
+    return [
+        *made,
+        _member("specversion", "specversion"),
+        F.when(_is("binary"), F.col("outer")).otherwise(payload).alias("payload"),
+        F.when(event, parsed).otherwise(get(inner, "_context")).alias("context"),
+        context.alias("context_text"),
+        (_is("structured") & get(inner, "data_base64").isNotNull()).alias("base64"),
+        (_is("binary") & _has_garbled_header()).alias("garbled"),
+    ]
+
+
+def _member(name: str, attribute: str) -> Column:
+    inner = F.col("inner")
+    value = F.when(_is("structured"), get(inner, attribute)).otherwise(get(inner, name))
+    header = _header(attribute)
+    binary = F.struct(header.alias("text"), never().alias("wrong"), header.isNull().alias("absent"))
+    wrong = value.isNotNull() & ~kind(value).isin("STRING", "VOID")
+    # JSON's null is not absent: a CloudEvent without a priority is INFO, one with null has none.
+    other = F.struct(text_of(value).alias("text"), wrong.alias("wrong"), value.isNull().alias("absent"))
+    return F.when(_is("binary"), binary).otherwise(other).alias(name)
+
+
+def _has_garbled_header() -> Column:
+    return F.exists(
+        "headers",
+        lambda h: (
+            h["key"].startswith("ce_") & h["value"].isNotNull() & ~F.is_valid_utf8(h["value"].cast("string"))
+        ),
+    )
+
+
+def _reason() -> Column:
+    """Say why a record is no notification, null when it is one."""
+    event = _is("binary") | _is("structured")
+    context, context_text = F.col("context"), F.col("context_text")
+    reason = F.when(F.col("fault").isNotNull(), F.col("fault"))
+    reason = reason.when(F.col("garbled"), "a header of the CloudEvent is no Unicode text")
+    reason = reason.when(F.col("base64"), "the CloudEvent's data is not JSON")
+    for name, member in (("specversion", "specversion"), *((_TEXTS[m], m) for m in _EVENT_TEXTS)):
+        missing = event & F.col(member)["text"].isNull()
+        reason = reason.when(missing, f"the CloudEvent's {name} is missing or no text")
+    version = F.col("specversion")["text"]
+    reason = reason.when(event & ~version.startswith("1."), "the CloudEvent's version is not 1.x")
+    reason = reason.when(context_text.isNotNull() & context.isNull(), "no JSON")
+    reason = reason.when(context_text.isNotNull() & strict_json.has_half(context_text), "no Unicode text")
+    reason = reason.when(context_text.isNotNull() & strict_json.is_deep(context_text), _TOO_DEEP)
+    wrong = never()
+    for name in ("message_id", "publisher_id", "event_type", "timestamp"):
+        wrong |= F.col(name)["wrong"]
+    reason = reason.when(wrong, "the message id, publisher, event type or timestamp is no text")
+    no_object = context.isNotNull() & (kind(context) != "VOID") & ~kind(context).startswith("OBJECT")
+    reason = reason.when(no_object, "the context is no JSON object")
+    reason = reason.when(_priority().isNull(), "no priority, so no notification")
+    return reason.when(~_priority().isin(*PRIORITY_NAMES), "unknown priority")
+
+
+_EVENT_TEXTS = ("message_id", "event_type", "publisher_id")
+PRIORITY_NAMES = [name.upper() for name in PRIORITIES]
+
+
+def _priority() -> Column:
+    event, member = _is("binary") | _is("structured"), F.col("priority")
+    return F.when(event & member["absent"], "INFO").otherwise(F.upper(member["text"]))
+
+
+def _texts() -> list[Column]:
+    event, source = _is("binary") | _is("structured"), F.col("publisher_id")["text"]
+    publisher = F.when(event & (source == _NOBODY), None).when(event, _unquote(source))
+    return [
+        F.col("message_id")["text"].alias("message_id"),
+        publisher.otherwise(source).alias("publisher_id"),
+        F.col("event_type")["text"].alias("event_type"),
+        _priority().alias("priority"),
+        F.col("timestamp")["text"].alias("timestamp"),
+    ]
+
+
+def _unquote(source: Column) -> Column:
+    # The function is meant for forms: it makes a space of a plus, and refuses a lone percent.
+    escaped = F.regexp_replace(F.replace(source, F.lit("+"), F.lit("%2B")), r"%(?![0-9A-Fa-f]{2})", "%25")
+    return F.when(source.contains("%"), F.try_url_decode(escaped)).otherwise(source)
+
+
+def moment() -> Column:
+    """Return the ``timestamp`` as a time, null for what is none."""
+    text = F.col("timestamp")
+    # A bare time of day would be taken for one of today.
+    dashed = (
+        (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & (F.length(text) >= len(_DAY))
+    )
+    return F.when(dashed, F.try_to_timestamp(text))
+
+
+_DAY = "0000-00-00"
+
+
+def recorded() -> Column:
+    """Return when a record was logged; where that is absurd, when its event was, else the ``OLDEST``.
+
+    In a topic of Kafka's it is as a rule the producer who says so: any number, or -1 for none.
+    """
+    logged, found = F.col("logged"), F.col("moment")
+    sound = (F.when(each.between(F.lit(OLDEST), F.lit(NEWEST)), each) for each in (logged, found))
+    return F.coalesce(*sound, F.lit(OLDEST))
+
+
+def dated(clock: Clock) -> list[Column]:
+    """Return the time that counts, and whether that is the record's for want of a better one."""
+    logged, found = F.col("logged"), F.col("moment")
+    # In whole microseconds: to add an interval to a time goes by way of the calendar.
+    ahead = F.unix_micros(found) - F.unix_micros(logged)
+    sound = F.coalesce(ahead.between(-clock.behind * 1_000_000, clock.ahead * 1_000_000), never())
+    return [F.when(sound, found).otherwise(logged).alias("time"), (~sound).alias("misdated")]

@@ -1,0 +1,105 @@
+"""What a file of metrics says, as columns over decoded notifications. Never as SQL text."""
+
+import functools
+import operator
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_sinks.decode.strict_json import kind, never
+from spark_sinks.language.field_paths import TREES, Path
+from spark_sinks.language.metrics import Condition, Selection
+
+NUMBER = "decimal(29,9)"
+"""Every number is taken to nine places, so that sums do not depend on their order."""
+
+SUM = "decimal(38,9)"
+
+
+def text(path: Path) -> Column:
+    """Return what a path leads to, as text: null when nothing is there."""
+    if path.root in TREES:
+        return F.try_variant_get(F.col(path.root), path.below, "string")
+    publisher = F.col("publisher_id")
+    if path.root == "service":
+        return F.substring_index(publisher, ".", 1)
+    if path.root == "host":
+        return F.when(publisher.contains("."), F.substr(publisher, F.instr(publisher, ".") + 1))
+    return F.col(path.root)
+
+
+def number(path: Path) -> Column:
+    """Return the number that a path leads to, null for everything else, text included."""
+    if path.root not in TREES:
+        return F.lit(None).cast(NUMBER)
+    found = F.try_variant_get(F.col(path.root), path.below, "variant")
+    numeric = kind(found).isin("BIGINT", "DOUBLE") | kind(found).startswith("DECIMAL")
+    return F.when(numeric, F.try_variant_get(found, "$", NUMBER))
+
+
+def selected_by_texts(selection: Selection) -> Column:
+    """Tell whether event type, publisher and priority are among those selected."""
+    found = _matches(F.col("event_type"), selection.event_types)
+    found &= _matches(F.col("publisher_id"), selection.publishers)
+    if selection.priorities:
+        found &= F.col("priority").isin(*selection.priorities)
+    return found
+
+
+def selected(selection: Selection) -> Column:
+    """Tell whether a notification is selected."""
+    return functools.reduce(operator.and_, map(_holds, selection.conditions), selected_by_texts(selection))
+
+
+def _matches(column: Column, patterns: tuple[str, ...]) -> Column:
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
+    unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    found = _any(column, wanted) if wanted else ~never()
+    return found & ~_any(column, unwanted)
+
+
+def _any(column: Column, patterns: list[str]) -> Column:
+    likes = (F.coalesce(column.like(_like(pattern)), never()) for pattern in patterns)
+    return functools.reduce(operator.or_, likes, never())
+
+
+def _like(pattern: str) -> str:
+    for special in "\\%_":
+        pattern = pattern.replace(special, f"\\{special}")
+    return pattern.replace("*", "%").replace("?", "_")
+
+
+def _holds(condition: Condition) -> Column:
+    return F.coalesce(_TESTS[condition.operator](condition), never())
+
+
+def _equals(condition: Condition) -> Column:
+    operand, path = condition.operand, condition.path
+    if isinstance(operand, bool) and path.root in TREES:
+        found = F.try_variant_get(F.col(path.root), path.below, "variant")
+        return F.when(kind(found) == "BOOLEAN", F.try_variant_get(found, "$", "boolean") == operand)
+    if isinstance(operand, int | float) and not isinstance(operand, bool):
+        return number(path).cast("double") == float(operand)
+    return text(path) == str(operand)
+
+
+def _bound(condition: Condition) -> Column:
+    assert isinstance(condition.operand, int | float)  # noqa: S101 - that is how the file is read
+    # As it is compared: a whole number beyond 64 bits Spark does not take.
+    return F.lit(float(condition.operand))
+
+
+_TESTS: dict[str, Callable[[Condition], Column]] = {
+    "equals": _equals,
+    "not_equals": lambda c: ~F.coalesce(_equals(c), never()),
+    "one_of": lambda c: text(c.path).isin(*_texts(c)),
+    "exists": lambda c: text(c.path).isNotNull() == F.lit(c.operand),
+    "above": lambda c: number(c.path).cast("double") > _bound(c),
+    "below": lambda c: number(c.path).cast("double") < _bound(c),
+    "like": lambda c: text(c.path).like(_like(str(c.operand))),
+}
+
+
+def _texts(condition: Condition) -> tuple[str, ...]:
+    return condition.operand if isinstance(condition.operand, tuple) else (str(condition.operand),)

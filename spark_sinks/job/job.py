@@ -1,0 +1,252 @@
+"""A job: batches of frozen spans, counted once each, and handed to every sink.
+
+The order of the steps is what makes that hold. The plan of a batch is kept before anything
+is read. Its partials are written where nobody looks until the ledger says that the batch is
+counted. Sinks come after: a sink is given whole figures, never increments, for every window
+that changed since the last batch that it holds, so that one that failed catches up and one
+that was interrupted is written the same again.
+"""
+
+import contextlib
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from notifier_kafka.contract.driver import Driver, Span
+from spark_sinks.decode import fast, full
+from spark_sinks.decode.limits import Bounds
+from spark_sinks.engine import aggregate, column_pruning, dedupe, durations, rollup, spark_errors
+from spark_sinks.engine.sketches import Sketches
+from spark_sinks.job.run_report import Position, Sums, add, bear, failing
+from spark_sinks.language.metrics import Metric
+from spark_sinks.outputs import rows
+from spark_sinks.outputs.sink import Sink
+from spark_sinks.sources import offset_discovery, source
+from spark_sinks.state import partials, plan, safe_files, segments
+from spark_sinks.state.ledger import COUNTS, Ledger
+from spark_sinks.state.plan import Plan
+
+LOG = logging.getLogger(__name__)
+
+
+# What of each record is brought to the driver: enough to find out what was counted before.
+_MARKS = ("id", "place", "logged", "usual")
+_NOTHING: dict[str, Any] = {"malformed": {}} | dict.fromkeys((*COUNTS, "oldest_logged", "newest_logged"), 0)
+
+
+class Job:
+    """Counts topics of one transport into one ledger and some sinks."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        driver: Driver,
+        ledger: Ledger,
+        metrics: Sequence[Metric],
+        sinks: Mapping[str, Sink],
+    ) -> None:
+        self.spark = spark
+        self.position = Position()
+        self._missed: set[str] = set()
+        self._driver = driver
+        self._source = source.load(driver.url)
+        self._ledger = ledger
+        self._metrics = metrics
+        self._sinks = sinks
+        self._sketches = Sketches(spark)
+
+    def run(self, wanted: Sequence[str], bounds: Bounds, stopped: Callable[[], bool] = lambda: False) -> Sums:
+        """Count what the topics hold now, in as many batches as it takes.
+
+        Within the ledger's ``locked``. A batch that was interrupted comes first. A sink that
+        fails is named in the sums, and catches up in a later run.
+        """
+        began, sums = time.monotonic(), Sums()
+        self.position = Position()
+        if pending := self._ledger.pending():
+            LOG.info("batch %d was interrupted and is done again", pending.batch)
+            self._count(pending, bounds, sums)
+        spans = self._spans(wanted, bounds, sums)
+        left = plan.records(spans)
+        begun = offset_discovery.unplaced(self._ledger, spans, bounds)
+        if begun and not left:
+            # Nothing to read, but it is to be noted from where to go on.
+            self._start(Plan(self._ledger.last() + 1, tuple(begun)), bounds, sums)
+        left = left if bounds.records is None else min(left, bounds.records)
+        self.position.total = self.position.done + left
+        while left > 0 and not stopped():
+            part = plan.limit(spans, min(left, bounds.batch_records))
+            begun = offset_discovery.unplaced(self._ledger, spans, bounds, part)
+            self._start(Plan(self._ledger.last() + 1, (*part, *begun)), bounds, sums)
+            left -= plan.records(part)
+            spans = offset_discovery.uncounted(self._ledger, spans)
+        self._feed(sums)
+        segments.merge(self._ledger, self._sketches.unite, bounds.horizon)
+        sums.seconds = time.monotonic() - began
+        return sums
+
+    def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
+        found, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, bounds)
+        bear(lost, bounds, sums)
+        for words in left_out:
+            LOG.warning("%s", words)
+        for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._missed):
+            self._missed.add(topic)
+            LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)
+        return found
+
+    def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
+        self._ledger.write_plan(planned)
+        LOG.info("batch %d: planned", planned.batch)
+        self._count(planned, bounds, sums)
+
+    def _count(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
+        """Make and keep the partials of a batch, then note that it is counted."""
+        self.position.batch, self.position.batch_records = planned.batch, planned.records
+        self.position.total = max(self.position.total, self.position.done + planned.records)
+        noted = self._read(planned, bounds, sums)
+        LOG.info("batch %d: written", planned.batch)
+        self._ledger.write_counted(planned, noted)
+        self.position.done += planned.records
+        LOG.info("batch %d: counted", planned.batch)
+        add(sums, planned, noted)
+
+    def _read(self, planned: Plan, bounds: Bounds, sums: Sums) -> dict[str, Any]:
+        """Count what the log has of a batch. What failed when something of it went, says what went."""
+        while planned.records:
+            # What is lost is lost once: the next look is at what was there.
+            planned, lost = offset_discovery.readable(self._driver, planned)
+            bear(lost, bounds, sums)
+            if not planned.records:
+                break
+            try:
+                return self._make(planned, bounds)
+            except spark_errors.SPARKS as error:
+                if offset_discovery.readable(self._driver, planned)[1]:
+                    continue
+                raise spark_errors.translated(error, planned.batch) from error
+        return _NOTHING | {"newest": self._newest()}
+
+    def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
+        raw = self._source.read(self.spark, planned.spans)
+        quick = fast.decode(raw, bounds.clock, column_pruning.payload(self._metrics))
+        with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
+            found = first.select(*_MARKS).toArrow()
+            LOG.info("batch %d: read", planned.batch)
+            others = found["place"].filter(pc.invert(found["usual"]))
+            if not len(others):
+                return self._keep(planned, first, found, bounds)
+            # The long way for the others, read again: it is not even planned where there are none.
+            decoded = full.decode(self._only(raw, others, planned), bounds.clock)
+            with _kept(self._prepared(decoded, planned, F.lit(False).alias("usual"))) as second:  # noqa: FBT003
+                usuals = found.filter(found["usual"])
+                found = pa.concat_tables([usuals, second.select(*_MARKS).toArrow()])
+                both = first.where("usual").unionByName(second) if len(usuals) else second
+                return self._keep(planned, both, found, bounds)
+
+    def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
+        kept = aggregate.prepare(decoded, self._metrics, mark, *durations.events(self._metrics))
+        return dedupe.prepare(kept, planned.spans)
+
+    def _only(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
+        if len(places) == planned.records:
+            return raw
+        listed = self.spark.createDataFrame(pa.table({"wanted": places}))
+        return raw.join(F.broadcast(listed), dedupe.place(planned.spans) == F.col("wanted")).drop("wanted")
+
+    def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
+        """Write what a batch leaves behind, and return what is noted of it."""
+        batch, placed = planned.batch, dedupe.located(placed, planned.spans)
+        known = dedupe.ids(found)
+        oldest, newest = ((each or 0) / 1e6 for each in pc.min_max(known["logged"]).as_py().values())
+        if bounds.horizon and len(known):
+            partials.write(known, self._ledger, "seen", batch)
+            seen = self._seen(oldest - bounds.horizon, newest + bounds.horizon)
+            placed = dedupe.mark(placed, dedupe.duplicates(known, seen, bounds.horizon))
+        summary = aggregate.summarise(placed, self._metrics).toArrow()
+        rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
+        partials.write(rolled, self._ledger, "partials", batch)
+        LOG.info("batch %d: partials written", batch)
+        noted = self._note(summary)
+        if durations.any_of(self._metrics):
+            partials.write(durations.rows_of(placed, self._metrics), self._ledger, "pairs", batch)
+        if noted["malformed"]:
+            self._set_aside(placed, planned)
+        return noted | {"oldest_logged": oldest, "newest_logged": newest}
+
+    def _seen(self, since: float, until: float) -> Iterator[pa.Table]:
+        for piece in partials.pieces(self._ledger, "seen"):
+            low, high = piece.low, piece.high
+            if low is None or high is None:
+                sums = self._ledger.sums(piece.last)
+                low, high = sums["oldest_logged"], sums["newest_logged"]
+            if high >= since and low <= until:
+                yield partials.load("seen", [partials.path(self._ledger, "seen", piece)])
+
+    def _newest(self) -> float | None:
+        last = self._ledger.last()
+        return self._ledger.sums(last)["newest"] if last else None
+
+    def _note(self, summary: pa.Table) -> dict[str, Any]:
+        """Add up what became of the records of a batch."""
+        newest = self._newest()
+        counts: Counter[str | None] = Counter()
+        noted = {"misdated": 0, "late": 0}
+        columns = (summary[name].to_pylist() for name in ("reason", "start", "count", "misdated"))
+        latest = newest
+        for reason, start, count, misdated in zip(*columns, strict=True):
+            counts[reason] += count
+            if reason is None:
+                noted["misdated"] += misdated
+                noted["late"] += count if newest is not None and start < newest else 0
+                latest = max(start, start if latest is None else latest)
+        malformed = {r: count for r, count in counts.items() if r not in (None, dedupe.DUPLICATE)}
+        sums = {"read": counts.total(), "decoded": counts[None], "duplicate": counts[dedupe.DUPLICATE]}
+        return {**noted, **sums, "malformed": malformed, "newest": latest}
+
+    def _set_aside(self, placed: DataFrame, planned: Plan) -> None:
+        """Keep where the malformed records lie, and why each is one."""
+        malformed = full.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE)).toArrow()
+        path = self._ledger.data("malformed", planned.batch)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w", encoding="utf-8", opener=safe_files.anew) as file:
+            file.writelines(json.dumps(row, default=str) + "\n" for row in malformed.to_pylist())
+
+    def _feed(self, sums: Sums) -> None:
+        """Bring the sinks up to the last batch; those that are equally far share the work."""
+        newest = self._ledger.last()
+        behind: dict[int, list[str]] = {}
+        for name, sink in self._sinks.items():
+            with failing(name, sums):
+                held = sink.last(self._ledger.job)
+                behind.setdefault(newest - sums.batches if held is None else held, []).append(name)
+        for since, names in behind.items():
+            if since < newest:
+                self._write(names, since, newest, sums)
+
+    def _write(self, names: list[str], since: int, newest: int, sums: Sums) -> None:
+        merged = partials.changed(self._ledger, self._metrics, since, self._sketches.unite)
+        found = rows.of_partials(merged, self._metrics, self._sketches.estimate)
+        for name in names:
+            with failing(name, sums):
+                self._sinks[name].write(self._ledger.job, newest, found)
+                sums.rows[name] = len(found)
+                LOG.info("batch %d: in %s", newest, name)
+
+
+@contextlib.contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keep what a frame yields while it is used more than once."""
+    kept = frame.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()

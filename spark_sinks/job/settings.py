@@ -1,0 +1,92 @@
+"""From options and arguments to a job: everything that can be refused before Spark starts."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+from oslo_config import cfg
+
+from notifier_kafka.config import options as framework
+from notifier_kafka.config import reading
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.job import options
+from spark_sinks.language import metrics, metrics_file
+from spark_sinks.language.metrics import Metric
+from spark_sinks.outputs import secret_masking
+
+CONSOLE = "console:"
+OWN = "_job"
+"""The checkpoint within an output."""
+
+_DIRECTORIES = ("parquet", "csv", "json")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a job is made of, without what only Spark can check."""
+
+    metrics: tuple[Metric, ...]
+    outputs: tuple[str, ...]
+    checkpoint: Path
+    group: SimpleNamespace
+
+
+def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
+    """Read ``[spark_sinks]``, with what was given on the command line in its place."""
+    group = reading.read_group(conf, options.GROUP, options.OPTS)
+    for name, value in given.items():
+        if value is not None:
+            setattr(group, name, value)
+    group.spark_properties = _properties(group.spark_properties)
+    try:
+        window = metrics.parse_width(group.window)
+    except ValueError as error:
+        raise ConfigurationError(f"[spark_sinks] window: {error}") from None
+    found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
+    outputs = tuple(group.output or [CONSOLE])
+    _refuse_shared(outputs)
+    return Settings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
+
+
+def _properties(lines: Sequence[str]) -> dict[str, str]:
+    """Read properties of Spark's; a comma ends one where the name of the next follows."""
+    found = {}
+    for each in (each.strip() for line in lines for each in secret_masking.NEXT.split(line)):
+        name, colon, value = each.partition(":")
+        if not colon or not name.startswith("spark."):
+            # The name alone: what comes behind it may be a key.
+            begins = re.split(r"[^\w.-]", each, maxsplit=1)[0]
+            raise ConfigurationError(
+                f"[spark_sinks] spark_properties: {begins!r} is not of the form spark.NAME:VALUE"
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def digests(wanted: Sequence[Metric]) -> dict[str, str]:
+    """Return what tells whether a metric of a name is still the same."""
+    return {metric.name: hashlib.sha256(repr(metric).encode()).hexdigest()[:16] for metric in wanted}
+
+
+def _refuse_shared(outputs: Sequence[str]) -> None:
+    """Refuse two outputs in one directory: what one has would be taken for what the other has."""
+    seen: dict[Path, str] = {}
+    for output in outputs:
+        kind, _, place = output.partition(":")
+        if kind in _DIRECTORIES and place:
+            other = seen.setdefault(Path(place).absolute(), output)
+            if other != output:
+                raise ConfigurationError(f"outputs {other} and {output} are one directory; name another one")
+
+
+def _checkpoint(named: str | None, outputs: Sequence[str]) -> Path:
+    if named:
+        return Path(named).absolute()
+    for output in outputs:
+        kind, _, place = output.partition(":")
+        if kind in _DIRECTORIES and place:
+            return Path(place).absolute() / OWN
+    return framework.data_directory() / "aggregate"

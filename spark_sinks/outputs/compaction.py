@@ -1,0 +1,91 @@
+"""Many small files made few, in a parquet output, also while a job writes there.
+
+Of a metric and window the rows of the latest batch count. So what several batches hold is
+put into the place of the last of them, by renaming one file over its file: what the others
+hold then says nothing new, and goes. At whatever moment this ends, and whichever of the files
+a reader has seen, the same rows count.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyarrow import parquet
+
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.outputs import files
+from spark_sinks.state import safe_files
+
+ROWS = 1_000_000
+"""Of a file at most, unless a batch by itself has more."""
+
+
+def compact(directory: Path, most: int = ROWS) -> tuple[int, int]:
+    """Return how many files there were, and how many there are now.
+
+    Raises ``ConfigurationError`` for what is no parquet output, and while another does this.
+    """
+    with _alone(directory):
+        done = sorted(files.marks(directory))
+        groups = _groups(directory, done, most)
+        for group in groups:
+            _unite(directory, group)
+        # Also what an earlier attempt had yet to remove. The newest may be just being written.
+        kept = {f"{files.BATCH}{group[-1]:08}" for group in groups}
+        for name in os.listdir(directory):
+            number = name.removeprefix(files.BATCH)
+            if name not in kept and number.isdigit() and int(number) < max(done, default=0):
+                shutil.rmtree(directory / name)
+        return len(done), len(groups)
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    if not (directory / files.MARKS).is_dir() or not all(
+        files.part(directory, batch, "parquet").exists() for batch in list(files.marks(directory))[:1]
+    ):
+        raise ConfigurationError(f"{directory} is no parquet output: nothing was written there")
+    try:
+        # Not through a link of whoever else may write there, at the end of which a file would be made.
+        lock = os.open(directory / files.MARKS / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise ConfigurationError(f"{directory}: its lock cannot be opened ({error.strerror})") from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigurationError(f"{directory}: another process compacts it") from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def _groups(directory: Path, done: Sequence[int], most: int) -> list[list[int]]:
+    """Share batches out, in their order, among files of so many rows."""
+    groups: list[list[int]] = []
+    held = 0
+    for batch in done:
+        size = parquet.read_metadata(files.part(directory, batch, "parquet")).num_rows
+        if groups and held + size <= most:
+            groups[-1].append(batch)
+            held += size
+        else:
+            groups.append([batch])
+            held = size
+    return groups
+
+
+def _unite(directory: Path, group: Sequence[int]) -> None:
+    if len(group) == 1:
+        return
+    united = files.latest(directory, group)
+    target = files.part(directory, group[-1], "parquet")
+    part = target.with_name(f".{target.name}.united")
+    with open(part, "wb", opener=safe_files.anew) as file:
+        parquet.write_table(united, file)
+    files.place(part, target)
+    for batch in group[:-1]:
+        (directory / files.MARKS / f"{batch:08}").unlink()

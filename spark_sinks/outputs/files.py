@@ -1,0 +1,214 @@
+"""Sinks that are a directory: parquet, csv and json, a directory below it for each batch.
+
+Of a metric and window the rows of the latest batch count; ``table`` returns those alone.
+A batch is written as a whole into its own directory and then marked done beside it.
+"""
+
+import contextlib
+import csv
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from oslo_config import cfg
+from pyarrow import parquet
+
+from notifier_kafka.cli.output import text
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.job.settings import OWN
+from spark_sinks.outputs import rows
+from spark_sinks.state import safe_files
+
+MARKS = "_batches"
+BATCH = "batch="
+
+
+class FileSink:
+    """A directory of rows in some format."""
+
+    format: ClassVar[str]
+
+    def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
+        if not place:
+            raise ConfigurationError(f"output {self.format}: names no directory")
+        self.directory = Path(place).absolute()
+
+    def last(self, job: str) -> int:
+        done = marks(self.directory)
+        if not done and self.directory.is_dir() and (strangers := _strangers(self.directory)):
+            raise ConfigurationError(
+                f"output {self.directory} is not empty and not of this program: it holds {strangers[0]}"
+            )
+        for mark in done.values():
+            if mark["job"] != job:
+                raise ConfigurationError(f"output {self.directory} is of another job; name another directory")
+            # Marks of another format say nothing of what is there in this one.
+            if (other := mark.get("format", self.format)) != self.format:
+                raise ConfigurationError(
+                    f"output {self.directory} holds {other}, not {self.format}; name another directory"
+                )
+        return max(done, default=0)
+
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
+        # One file: there are few rows in comparison with what they were made of.
+        target = part(self.directory, batch, self.format)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        written = target.with_name(f".{target.name}.part")
+        self.spell(found, written)
+        place(written, target)
+        noted = {"job": job, "format": self.format, "rows": len(found)}
+        _save(self.directory / MARKS / f"{batch:08}", noted)
+
+    def spell(self, found: pa.Table, file: Path) -> None:
+        """Write rows into a new file of the format."""
+        raise NotImplementedError
+
+
+class ParquetSink(FileSink):
+    """``parquet:DIRECTORY``."""
+
+    format = "parquet"
+
+    def spell(self, found: pa.Table, file: Path) -> None:
+        with open(file, "wb", opener=safe_files.anew) as written:
+            parquet.write_table(found, written)
+
+
+class JsonSink(FileSink):
+    """``json:DIRECTORY``: an object a line."""
+
+    format = "json"
+
+    def spell(self, found: pa.Table, file: Path) -> None:
+        with open(file, "w", encoding="utf-8", opener=safe_files.anew) as lines:
+            lines.writelines(json.dumps(rows.spelled(row)) + "\n" for row in found.to_pylist())
+
+
+class CsvSink(FileSink):
+    """``csv:DIRECTORY``: with a header; the group is a JSON object. No text is a spreadsheet's formula."""
+
+    format = "csv"
+
+    def spell(self, found: pa.Table, file: Path) -> None:
+        with open(file, "w", encoding="utf-8", newline="", opener=safe_files.anew) as lines:
+            writer = csv.DictWriter(lines, rows.ROW.names)
+            writer.writeheader()
+            writer.writerows({name: _tame(cell) for name, cell in row.items()} for row in rows.flat(found))
+
+
+def part(directory: Path, batch: int, suffix: str) -> Path:
+    """Say where the rows of a batch are."""
+    return directory / f"{BATCH}{batch:08}" / f"part-0.{suffix}"
+
+
+def place(written: Path, target: Path) -> None:
+    """Put a file into its place, whole also after a power cut."""
+    _sync(written)
+    os.replace(written, target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def marks(directory: Path) -> dict[int, dict[str, Any]]:
+    """Return the batches that are done, with what was noted of each."""
+    found = {}
+    for path in (directory / MARKS).glob("*") if (directory / MARKS).is_dir() else ():
+        # One that was compacted meanwhile is gone.
+        with contextlib.suppress(FileNotFoundError):
+            if path.name.isdigit():
+                found[int(path.name)] = json.loads(path.read_bytes())
+    return found
+
+
+def read(directory: Path, kind: str = "parquet") -> list[dict[str, Any]]:
+    """Return the rows of ``table`` one by one."""
+    found: list[dict[str, Any]] = table(directory, kind).to_pylist()
+    return found
+
+
+def table(directory: Path, kind: str = "parquet") -> pa.Table:
+    """Return what a directory holds: of each metric and window the rows of the latest batch."""
+    done = marks(directory)
+    try:
+        return latest(directory, sorted(done), kind)
+    except FileNotFoundError as error:
+        if marks(directory) == done:
+            raise ConfigurationError(f"output {directory}: {error.filename or error} is not there") from error
+        # It was compacted meanwhile.
+        return table(directory, kind)
+
+
+def latest(directory: Path, batches: Sequence[int], kind: str = "parquet") -> pa.Table:
+    """Return the rows of batches that count: all of a metric and window are of the latest with some."""
+    tables = [FORMATS[kind](part(directory, batch, kind)) for batch in batches]
+    whole = pa.concat_tables([rows.ROW.empty_table(), *tables])
+    units = whole.select(list(rows.UNIT))
+    numbers = [
+        pa.repeat(pa.scalar(batch, pa.int64()), len(t)) for batch, t in zip(batches, tables, strict=True)
+    ]
+    units = units.append_column("batch", pa.chunked_array(numbers, pa.int64()))
+    newest = units.group_by(list(rows.UNIT)).aggregate([("batch", "max")])
+    units = units.append_column("row", pa.array(range(len(units)), pa.int64()))
+    keys = [*rows.UNIT, "batch"]
+    counting = units.join(newest, keys, [*rows.UNIT, "batch_max"], join_type="left semi")
+    # What a reader looks for lies together.
+    order = [(name, "ascending") for name in ("metric", "window_start", "row")]
+    return whole.take(counting.sort_by(order)["row"])
+
+
+def _of_parquet(file: Path) -> pa.Table:
+    return parquet.ParquetFile(file).read()
+
+
+def _of_json(file: Path) -> pa.Table:
+    with file.open(encoding="utf-8") as lines:
+        return rows.table(map(json.loads, lines))
+
+
+def _of_csv(file: Path) -> pa.Table:
+    with file.open(encoding="utf-8", newline="") as lines:
+        found = csv.DictReader(lines)
+        plain = ({name: _as_it_was(cell) for name, cell in row.items()} for row in found)
+        return rows.table(
+            row | {"group": json.loads(row["group"]), "value": float(row["value"])} for row in plain
+        )
+
+
+def _tame(cell: Any) -> Any:
+    """Put an apostrophe before what would be a formula, behind apostrophes too: a reader can tell."""
+    return f"'{cell}" if isinstance(cell, str) and _begins_a_formula(cell.lstrip("'")) else cell
+
+
+def _as_it_was(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _begins_a_formula(cell.lstrip("'")) else cell
+
+
+def _begins_a_formula(cell: str) -> bool:
+    return bool(text.csv_cell(cell) != cell)
+
+
+FORMATS = {"parquet": _of_parquet, "csv": _of_csv, "json": _of_json}
+"""What reads a file of each format."""
+
+
+def _strangers(directory: Path) -> list[str]:
+    # What a first batch left when it was interrupted is ours, and so is the job's checkpoint.
+    return sorted(name for name in os.listdir(directory) if not name.startswith((BATCH, MARKS, OWN)))
+
+
+def _save(path: Path, value: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = path.with_name(f".{path.name}.part")
+    with open(written, "w", encoding="utf-8", opener=safe_files.anew) as file:
+        json.dump(value, file)
+    place(written, path)

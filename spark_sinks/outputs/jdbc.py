@@ -1,0 +1,24 @@
+"""``jdbc:``: a table of a database, by Python's own libraries: no jar is needed.
+
+The rows are few in comparison with what they were made of, so they are written from the driver.
+"""
+
+from oslo_config import cfg
+
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.outputs.sink import Sink
+from spark_sinks.outputs.sqlite import SqliteSink
+
+
+def make(place: str, conf: cfg.ConfigOpts) -> Sink:  # noqa: ARG001 - every sink is given it
+    """Make the sink of ``sqlite:FILE`` or ``postgresql://HOST/DATABASE``."""
+    kind, _, rest = place.partition(":")
+    if kind == "sqlite" and rest:
+        return SqliteSink(rest)
+    if kind == "postgresql" and rest:
+        from spark_sinks.outputs.postgresql import PostgresqlSink
+
+        return PostgresqlSink(place)
+    raise ConfigurationError(
+        f"output jdbc:{kind}: known are jdbc:sqlite:FILE and jdbc:postgresql://USER@HOST/DATABASE"
+    )

@@ -1,0 +1,112 @@
+"""``kafka:``: metric rows back to a topic, a JSON object a record, each batch in one transaction.
+
+The last record of the transaction, in a topic of its own, says which batch it was: so the
+rows and the note of them are there together or not at all, and after a crash the note tells
+which it was. That holds for readers that ask for what is committed. A consumer takes of a
+metric and window the records with the highest ``batch``.
+
+A transaction has the name of the job and topic: what a killed run left open ends when the next
+one asks for the note, not when the broker loses patience.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from oslo_config import cfg
+
+from notifier_kafka.contract.driver import Delivery, Driver, Record
+from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.errors import ConfigurationError
+from notifier_kafka.publishing import transport
+from spark_sinks.outputs import rows
+from spark_sinks.sources import kafka
+
+PATIENCE = 60.0
+MARKS = ".batches"
+LOOK = 100
+
+
+class LogSink:
+    """``kafka:TOPIC`` on the bus of the transport URL, ``kafka://HOST/TOPIC`` on another."""
+
+    def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:
+        self.url = TransportURL.parse(conf, f"kafka:{place}" if place.startswith("//") else None)
+        self.topic = (self.url.virtual_host if place.startswith("//") else place) or ""
+        if not self.topic or self.url.transport != "kafka":
+            raise ConfigurationError(
+                f"output kafka: on {self.url.masked()}: known are kafka://HOST/TOPIC, "
+                "and kafka:TOPIC where transport_url is one of Kafka"
+            )
+
+    def last(self, job: str) -> int:
+        with self._driver() as driver:
+            there = driver.admin().list_topics()
+            if self.topic + MARKS not in there:
+                # The newest note must outlive any retention.
+                driver.admin().create_topic(self.topic + MARKS, 1, {"cleanup.policy": "compact"})
+            # What a run that was killed left open would hide the note of each batch after it.
+            driver.transaction(self._name(job)).abort()
+            found = _newest(driver, self.topic + MARKS)
+        if found is None:
+            return 0
+        mark = json.loads(found.record.value or b"{}")
+        if mark.get("job") != job:
+            raise ConfigurationError(
+                f"output kafka: topic {self.topic} is of another job; name another topic"
+            )
+        return int(mark["batch"])
+
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
+        with self._driver() as driver:
+            whole = driver.transaction(self._name(job))
+            for row in map(rows.spelled, found.to_pylist()):
+                key = json.dumps(
+                    [row["metric"], row["window_start"], row["window_end"], row["group"]], sort_keys=True
+                )
+                whole.offer(Record(self.topic, json.dumps(row | {"batch": batch}).encode(), key.encode()))
+            mark = json.dumps({"job": job, "batch": batch, "rows": len(found)})
+            whole.offer(Record(self.topic + MARKS, mark.encode(), job.encode()))
+            whole.commit(PATIENCE)
+
+    def _name(self, job: str) -> str:
+        return f"{job}-{self.topic}"
+
+    @contextlib.contextmanager
+    def _driver(self) -> Iterator[Driver]:
+        opened = transport.get_notification_transport(self.url.conf, self.url)
+        try:
+            yield opened.driver
+        finally:
+            opened.cleanup()
+
+
+def written(outputs: Sequence[str], url: TransportURL) -> frozenset[str]:
+    """Return the topics that outputs write on the bus of a URL."""
+    found: set[str] = set()
+    for output in outputs:
+        kind, _, place = output.partition(":")
+        if kind == "kafka" and url.transport == "kafka":
+            one = LogSink(place, url.conf)
+            if _addresses(one.url) & _addresses(url):
+                found |= {one.topic, one.topic + MARKS}
+    return frozenset(found)
+
+
+def _addresses(url: TransportURL) -> set[tuple[str | None, int]]:
+    return {(host.hostname, host.port or kafka.PORT) for host in url.hosts}
+
+
+def _newest(driver: Driver, topic: str) -> Delivery | None:
+    """Return the last record of a topic of one partition."""
+    for span in driver.spans([topic]):
+        stop = span.stop
+        while stop > span.start:
+            # Much of it may be no records, but the ends of transactions.
+            start = max(span.start, stop - LOOK)
+            some = list(driver.read(span._replace(start=start, stop=stop)))
+            if some:
+                return some[-1]
+            stop = start
+    return None

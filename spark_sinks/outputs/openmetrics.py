@@ -1,0 +1,152 @@
+"""``openmetrics:FILE``: the latest figure of each metric and group, for a scraper of text files.
+
+Two files: FILE is what is scraped, and FILE.state what it is made of, with the batch. The
+state is written first; if the program ends between the two, the next write mends it.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from oslo_config import cfg
+
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.language.metrics import Metric
+from spark_sinks.state import safe_files
+
+WINDOW = "window"
+"""The label that tells the widths of windows apart."""
+
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_:]")
+
+
+class OpenMetricsSink:
+    """A gauge for each metric and width of window: that of the newest window that there is."""
+
+    def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
+        if not place:
+            raise ConfigurationError("output openmetrics: names no file")
+        self.file = Path(place).absolute()
+        self._state = self.file.with_name(f"{self.file.name}.state")
+
+    def check(self, metrics: Sequence[Metric]) -> None:
+        """Refuse metrics of which two would be one series: a scraper takes no file with such."""
+        where = f"output {self.file}: metric"
+        _refuse_twins(where, {}, (metric.name for metric in metrics), _name)
+        for metric in metrics:
+            taken = {WINDOW: "the width of the window"}
+            _refuse_twins(
+                f"{where} {metric.name}: group", taken, (name for name, _ in metric.group_by), _label
+            )
+
+    def last(self, job: str) -> int:
+        if not self._state.exists():
+            if self.file.exists():
+                raise ConfigurationError(f"output {self.file} is not of this program; name another file")
+            return 0
+        found = self._load()
+        if found["job"] != job:
+            raise ConfigurationError(f"output {self.file} is of another job; name another file")
+        # What a crash between the two files left undone.
+        _save(self.file, exposition(found["units"]))
+        return int(found["batch"])
+
+    def write(self, job: str, batch: int, found: pa.Table) -> None:
+        units = self._load()["units"] if self._state.exists() else {}
+        made: dict[str, dict[str, Any]] = {}
+        for row in found.to_pylist():
+            start = int(row["window_start"].timestamp())
+            width = int(row["window_end"].timestamp()) - start
+            unit = made.setdefault(f"{row['metric']}|{width}|{start}", {"start": start, "rows": []})
+            unit |= {"metric": row["metric"], "width": width, "unit": row["unit"]}
+            unit["rows"].append([dict(row["group"]), row["value"]])
+        # A metric that now has another name, and the same here, is that one no more.
+        named = {_name(unit["metric"]): unit["metric"] for unit in made.values()}
+        units = {
+            key: unit
+            for key, unit in units.items()
+            if named.get(_name(unit["metric"]), unit["metric"]) == unit["metric"]
+        }
+        for unit in made.values():
+            key = f"{unit['metric']}|{unit['width']}"
+            if unit["start"] >= units.get(key, unit)["start"]:
+                units[key] = unit
+        _save(self._state, json.dumps({"job": job, "batch": batch, "units": units}))
+        _save(self.file, exposition(units))
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(self._state.read_bytes())
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"output {self._state} cannot be read: {error}") from error
+        return found
+
+
+def exposition(units: dict[str, Any]) -> str:
+    """Spell the figures in OpenMetrics' text format, without times: node exporter takes no file with them."""
+    names: dict[str, list[dict[str, Any]]] = {}
+    for _, unit in sorted(units.items()):
+        names.setdefault(_name(unit["metric"]), []).append(unit)
+    lines = []
+    for name, listed in names.items():
+        lines.append(f"# TYPE {name} gauge")
+        lines.append(
+            f"# HELP {name} {_escape(listed[0]['metric'])}, unit {_escape(listed[0]['unit'] or '1')}"
+        )
+        for unit in listed:
+            for group, value in sorted(unit["rows"], key=lambda row: json.dumps(row[0], sort_keys=True)):
+                labels = {_label(k): v for k, v in sorted(group.items())} | {WINDOW: f"{unit['width']}s"}
+                spelled = ",".join(f'{k}="{_escape(_text(v))}"' for k, v in labels.items())
+                lines.append(f"{name}{{{spelled}}} {value!r}")
+    return "\n".join([*lines, "# EOF\n"])
+
+
+def _refuse_twins(
+    what: str, taken: dict[str, str], names: Iterable[str], spell: Callable[[str], str]
+) -> None:
+    for name in names:
+        legal = spell(name)
+        if legal in taken:
+            raise ConfigurationError(
+                f"{what} {name!r} becomes {legal} there, as does {taken[legal]}; rename one"
+            )
+        taken[legal] = repr(name)
+
+
+def _name(metric: str) -> str:
+    return _undigited(_FOREIGN.sub("_", metric))
+
+
+def _text(value: str | None) -> str:
+    """Spell null as the empty label; so that nothing else is, what is quotation marks alone gets two more."""
+    if value is None:
+        return ""
+    return value if value.strip('"') else f'{value}""'
+
+
+def _label(name: str) -> str:
+    # Two underscores begin what a scraper keeps for itself, such as __name__.
+    return _undigited(re.sub(r"^__+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name)))
+
+
+def _undigited(legal: str) -> str:
+    return f"_{legal}" if legal[:1].isdigit() else legal
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _save(path: Path, text: str) -> None:
+    """Write a file that a scraper finds whole, the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    with open(part, "w", encoding="utf-8", opener=safe_files.anew) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)

@@ -1,0 +1,105 @@
+"""What a run would read, told without Spark."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from notifier_kafka.contract.driver import Driver, Span
+from notifier_kafka.errors import LogUnusable
+from spark_sinks.decode.limits import Bounds
+from spark_sinks.sources import topic_patterns
+from spark_sinks.state import plan
+from spark_sinks.state.ledger import Ledger
+from spark_sinks.state.plan import Plan
+
+Loss = tuple[str, int]
+"""What was deleted before it was counted, in words, and how many records that are."""
+
+
+class Found(NamedTuple):
+    """What is to be counted, what is lost, and in words what is left out."""
+
+    spans: list[Span]
+    lost: list[Loss]
+    left_out: list[str]
+
+
+def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], bounds: Bounds) -> Found:
+    """Look at what there is; ``bounds.records`` is not looked at."""
+    names = topic_patterns.existing(driver, wanted, bounds.own)
+    held, counted = driver.spans(names), ledger.counted()
+    lost = [
+        (
+            f"topic {span.partition.topic}, partition {span.partition.number}: {records} records before "
+            f"offset {span.start} were deleted before they were counted",
+            records,
+        )
+        for span, records in plan.check_retention(held, counted)
+    ]
+    if bounds.since is not None:
+        found = driver.spans(names, bounds.since, bounds.until)
+        # Of a partition with nothing in that time it is to be noted from where to go on.
+        unknown = [span for span in found if span.start == span.stop and span.partition not in counted]
+        wide = uncounted(ledger, found)
+        return Found(wide + unknown, lost, _left_out(plan.passed_over(wide, held, counted)))
+    ends = held if bounds.until is None else driver.spans(names, None, bounds.until)
+    return Found(plan.following(ends, counted, bounds.start), lost, [])
+
+
+def _left_out(spans: Sequence[Span]) -> list[str]:
+    return [
+        f"{stop - start} records of {topic}[{number}] between what is counted and --since, offsets {start} "
+        f"to {stop}, are left out; an earlier --since counts them"
+        for (topic, number), start, stop in spans
+    ]
+
+
+def gone(driver: Driver, ledger: Ledger) -> set[str]:
+    """Return the topics that were counted and are there no more."""
+    counted = {partition.topic for partition in ledger.counted()}
+    return counted - set(driver.admin().list_topics()) if counted else counted
+
+
+def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
+    """Return what of a batch the log still has, and what of it is lost.
+
+    Raises ``LogUnusable`` when a partition ends before the batch does.
+    """
+    spans = [span for span in planned.spans if span.start < span.stop]
+    topics = sorted({span.partition.topic for span in spans})
+    there = set(driver.admin().list_topics())
+    held = {span.partition: span for span in driver.spans([topic for topic in topics if topic in there])}
+    left, lost = [], []
+    for span in spans:
+        topic, number = span.partition
+        start, stop = (held[span.partition][1:]) if span.partition in held else (span.stop, span.stop)
+        if stop < span.stop:
+            raise LogUnusable(
+                f"topic {topic}, partition {number} ends at offset {stop}, and batch {planned.batch} at "
+                f"{span.stop}: it was made anew; count it with another checkpoint_dir"
+            )
+        if start > span.start:
+            records = min(start, span.stop) - span.start
+            why = "were deleted" if span.partition in held else "are gone, with the topic,"
+            lost.append(
+                (
+                    f"topic {topic}, partition {number}: {records} records of batch {planned.batch} {why} "
+                    "before they were counted",
+                    records,
+                )
+            )
+        if start < span.stop:
+            left.append(span._replace(start=max(start, span.start)))
+    return Plan(planned.batch, tuple(left)), lost
+
+
+def unplaced(
+    ledger: Ledger, spans: Sequence[Span], bounds: Bounds, planned: Sequence[Span] = ()
+) -> list[Span]:
+    """Return, as empty spans, from where to go on with the partitions that a batch does not read."""
+    return plan.unplaced(spans, ledger.counted(), planned, lost=bounds.since is None)
+
+
+def uncounted(ledger: Ledger, found: Sequence[Span]) -> list[Span]:
+    """Return the parts of spans that are not counted yet."""
+    counted = ledger.counted()
+    return [part for span in found for part in plan.uncounted(span, counted.get(span.partition, ()))]

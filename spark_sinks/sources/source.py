@@ -1,0 +1,62 @@
+"""Where notifications come from: a source for each transport scheme, found by entry point."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from notifier_kafka.config import plugins
+from notifier_kafka.contract.driver import Span
+from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.errors import ConfigurationError
+from spark_sinks.sources import driver
+
+NAMESPACE = "spark_sinks.sources"
+
+# As jars.fetch; a person at a terminal gets a bar with it.
+Fetch = Callable[[str], Sequence[Path]]
+
+
+class Source(Protocol):
+    """Reads the spans of a batch. Made with the transport's URL, which carries the configuration."""
+
+    def __init__(self, url: TransportURL) -> None: ...
+
+    def jars(self, fetch: Fetch) -> Sequence[Path]:
+        """Return the jars that Spark must have; ``fetch`` gets a set of them by its name."""
+
+    def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        """Return the records of the spans, with the columns of ``decode.RAW``."""
+
+
+def load(url: TransportURL) -> Source:
+    """Make the source for a URL."""
+    make: type[Source] = plugins.load(NAMESPACE, str(url.transport))
+    return make(url)
+
+
+class ByDriver:
+    """Reads through the transport's own driver, in Python, a task for each span."""
+
+    def __init__(self, url: TransportURL) -> None:
+        if not url.virtual_host:
+            raise ConfigurationError(
+                f"{url.masked()} is private to one process: name a file for others to read"
+            )
+        self._url = url
+
+    def jars(self, fetch: Fetch) -> Sequence[Path]:  # noqa: ARG002 - Python needs none
+        return ()
+
+    def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        spark.dataSource.register(driver.DriverSource)
+        conf = self._url.conf
+        read = [conf.config_file or [], conf.config_dir or []] if "config_file" in conf else [[], []]
+        reader = spark.read.format(driver.DriverSource.name()).options(
+            url=str(self._url),
+            spans=json.dumps([[*span.partition, span.start, span.stop] for span in spans]),
+            config=json.dumps(read),
+        )
+        return reader.load()

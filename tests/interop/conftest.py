@@ -1,5 +1,0 @@
-"""Clients of brokers run in the process of these tests."""
-
-from left_sockets import grown_up, left_sockets
-
-__all__ = ["grown_up", "left_sockets"]

@@ -1,0 +1,108 @@
+"""Buses to do harm to, and the table of what came of it."""
+
+import contextlib
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from faults.harness import Bus, Scene, kafka, opened
+from notifier_kafka.testing.clusters import mend
+from notifier_kafka_drivers.kafka.local.cluster import Cluster
+
+AT_ONCE = 0.0  # nobody needs the data
+TABLE = "faults"
+
+
+@pytest.fixture(scope="module")
+def breakable_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("breakable"), leashed=True)
+    cluster.start()
+    yield cluster
+    cluster.stop(AT_ONCE)
+
+
+@pytest.fixture(scope="module")
+def three_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("three"), 3, leashed=True)
+    cluster.start()
+    yield cluster
+    cluster.stop(AT_ONCE)
+
+
+@pytest.fixture
+def breakable(breakable_for_all: Cluster) -> Iterator[Cluster]:
+    """A broker to stop, kill or hang; it runs again for the next test."""
+    yield breakable_for_all
+    mend(breakable_for_all)
+
+
+@pytest.fixture
+def three(three_for_all: Cluster) -> Iterator[Cluster]:
+    """Three brokers to break; whole again for the next test."""
+    yield three_for_all
+    mend(three_for_all)
+
+
+@pytest.fixture
+def sqlite_bus(tmp_path: pathlib.Path) -> Bus:
+    log = tmp_path / "bus.db"
+    return Bus("sqlite", f"sqlite:///{log}?session_timeout=2", log)
+
+
+@pytest.fixture(params=["confluent-kafka", "kafka-python"])
+def client(request: pytest.FixtureRequest) -> str:
+    """Each test that asks for it runs with either client library."""
+    return str(request.param)
+
+
+@pytest.fixture(params=["sqlite", "confluent-kafka", "kafka-python"])
+def bus(request: pytest.FixtureRequest) -> Bus:
+    """Each test that asks for it runs over SQLite and over a broker that stays well."""
+    return _healthy(request)
+
+
+@pytest.fixture(params=["sqlite", "confluent-kafka"])
+def either_bus(request: pytest.FixtureRequest) -> Bus:
+    """As ``bus``, where the client library plays no part."""
+    return _healthy(request)
+
+
+def _healthy(request: pytest.FixtureRequest) -> Bus:
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite_bus")  # type: ignore[no-any-return]
+    return kafka(request.getfixturevalue("kafka_cluster").url, request.param)
+
+
+@pytest.fixture
+def open_scene(
+    tmp_path: pathlib.Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Iterator[Callable[[Bus], Scene]]:
+    """Open the scene of a case on a bus; all its processes end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def note(row: str) -> None:
+            record_property(TABLE, f"{request.node.name}: {row}")
+
+        def open_on(bus: Bus) -> Scene:
+            return stack.enter_context(opened(bus, tmp_path, note))
+
+        yield open_on
+
+
+@pytest.fixture
+def scene(bus: Bus, open_scene: Callable[[Bus], Scene]) -> Scene:
+    return open_scene(bus)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the table of all cases, whichever process ran them."""
+    reports = [each for kind in ("passed", "failed") for each in terminalreporter.getreports(kind)]
+    rows = sorted(
+        {value for each in reports for name, value in getattr(each, "user_properties", []) if name == TABLE}
+    )
+    if rows:
+        terminalreporter.section("faults")
+        for row in rows:
+            terminalreporter.write_line(row)

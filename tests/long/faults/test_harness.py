@@ -1,0 +1,93 @@
+"""The harness as people call it: a few faults over SQLite, and products that are broken on purpose."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from faults.__main__ import FAULTS, MAIN, NEEDS, chosen, parsed, seconds
+from faults.harness import ENVIRONMENT
+from faults.nemesis.broken_products import NAMES
+
+
+def called(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    command = [sys.executable, "-m", "faults", "--json", "--seconds", "0", *arguments]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
+    names = ["writers-killed", "listener-killed"]
+    code, rows, said = called("--place", "sqlite", "--load", "700", *names)
+    assert (code, said) == (0, "no promise broken in 2 rows\n")
+    assert {row["fault"] for row in rows} == set(names)
+    for row in rows:
+        assert row["offered"] >= 700
+        assert row["offered"] >= row["acknowledged"] > 0
+        assert row["handled"] > 0
+        assert row["lost"] == row["reordered"] == row["wrong"] == 0
+        assert row["duplicated"] <= row["bound"]
+        assert row["recovery"] > 0
+
+
+def test_three_brokers_under_fire() -> None:
+    """One is killed, clients are cut off from all, and one from the others, where a namespace can be made."""
+    names = ["leader-killed", "client-cut-off", "leader-alone"]
+    _, rows, said = called(*names)
+    left_out = {name for name in names if f"{name}: left out: it needs a network namespace" in said}
+    assert [row["fault"] for row in rows] == [name for name in names if name not in left_out]
+    for row in rows:
+        assert row["bus"] == "confluent-kafka"
+        # Of so few calls, beside other tests, times say nothing.
+        assert [each for each in row["broken"] if not each.startswith(("p99: ", "stall: "))] == [], said
+        assert row["acknowledged"] > 0
+        assert row["lost"] == row["reordered"] == row["wrong"] == 0
+        assert row["recovery"] > 0
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "fault", "broken"),
+    [
+        ("CommitsBeforeTheWork", "listener-killed", "lost"),
+        ("IgnoresDeliveryErrors", "without-retries", "lost"),
+        ("DropsTheSpoolsTail", "two-on-one-spool", "lost"),
+        ("SkipsTheFence", "listener-overtaken", "beyond_bound"),
+        ("MisplacesReceipts", "poison", "false_acknowledged"),
+        ("KeepsTheCallerWaiting", "poison", "stall"),
+        ("KeepsEverything", "poison", "memory"),
+        ("RequeuesForEverybody", "requeue-storm", "wrong_pool"),
+    ],
+)
+def test_a_product_that_is_broken_on_purpose_is_caught(sabotage: str, fault: str, broken: str) -> None:
+    code, (row,), said = called("--place", "sqlite", "--sabotage", sabotage, fault)
+    assert code == 1
+    assert any(each.startswith(f"{broken}: ") for each in row["broken"]), row
+    assert f"{fault} on sqlite: {broken}: " in said
+
+
+def test_what_can_be_asked_for() -> None:
+    assert len(FAULTS) > 40
+    assert parsed(["--load", "5"]).names == list(MAIN)
+    assert set(parsed([]).names) == set(FAULTS) >= set(MAIN)
+    assert all(not fault.needs or fault.needs in NEEDS for fault in FAULTS.values())
+    assert len(NAMES) > 8
+    assert [seconds(text) for text in ("90", "1.5s", "60m", "2h")] == [90.0, 1.5, 3600.0, 7200.0]
+    for wrong in (["no-such-fault"], ["--for", "soon"], ["--sabotage", "Nothing"]):
+        with pytest.raises(SystemExit):
+            parsed(wrong)
+
+
+def test_each_fault_is_played_wherever_it_can_happen(capsys: pytest.CaptureFixture[str]) -> None:
+    def played(*arguments: str) -> set[tuple[str, str]]:
+        return {(place, fault.name) for place, fault in chosen(parsed(arguments))}
+
+    every = {(place, fault.name) for fault in FAULTS.values() for place in fault.places}
+    assert played() == every
+    assert played("retention") == {("three", "retention"), ("sqlite", "retention")}
+    assert played("--place", "sqlite") == {pair for pair in every if pair[0] == "sqlite"}
+    assert played("--load", "5") == {("three", name) for name in MAIN}
+    with pytest.raises(SystemExit):
+        parsed(["--place", "sqlite", "leader-killed", "retention"])
+    assert capsys.readouterr().err.endswith("error: leader-killed: not in sqlite: see --list\n")

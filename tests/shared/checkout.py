@@ -1,0 +1,5 @@
+"""The checkout that the tests are of."""
+
+import pathlib
+
+ROOT = pathlib.Path(__file__).parents[2]

@@ -1,0 +1,88 @@
+"""How listen waits: an outage is sat out after a good start, and is an error before one."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from notifier_kafka.cli import follow
+from notifier_kafka.cli.commands import listen
+from notifier_kafka.contract.driver import Delivery, Partition, Positions, Record
+from notifier_kafka.errors import CommitRefused, TransportUnavailable
+
+AWAY = TransportUnavailable("the log is away")
+
+
+def delivery(partition: int, offset: int) -> Delivery:
+    return Delivery(Record("t", b"x"), Partition("t", partition), offset, 0.0)
+
+
+class Weather:
+    """A subscription of a third party's driver, to a log that comes and goes as told."""
+
+    def __init__(self, *polls: Sequence[Delivery] | TransportUnavailable) -> None:
+        self.polls = list(polls)
+        self.lost: frozenset[tuple[str, int]] = frozenset()
+        self.committed: dict[Partition, int] = {}
+
+    def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
+        outcome = self.polls.pop(0) if self.polls else ()
+        if isinstance(outcome, TransportUnavailable):
+            raise outcome
+        return outcome
+
+    def commit(self, positions: Positions) -> None:
+        if self.lost & set(positions):
+            raise CommitRefused("t[1] is another's now", self.lost)
+        self.committed.update(positions)
+
+    def seek(self, positions: Positions) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_an_outage_after_a_good_start_is_noted_once_and_sat_out(capsys: pytest.CaptureFixture[str]) -> None:
+    tail = follow.Watch(Weather([delivery(0, 0)], AWAY, AWAY, [delivery(0, 1)]), None)
+    assert [len(tail.poll(10)) for _ in range(4)] == [1, 0, 0, 1]
+    assert not tail.ended
+    assert capsys.readouterr().err == "notifier-kafka: the log is away; waiting for it to come back\n"
+
+
+@pytest.mark.parametrize("before", [[], [()], [(), ()]])
+def test_an_outage_from_the_start_is_an_error(before: list[Sequence[Delivery]]) -> None:
+    """A refusal may be on its way while polls come back empty."""
+    tail = follow.Watch(Weather(*before, AWAY), None)
+    assert [tail.poll(10) for _ in before] == before
+    with pytest.raises(TransportUnavailable):
+        tail.poll(10)
+
+
+def test_an_outage_of_a_log_that_was_quiet_for_long_is_sat_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(follow, "START", 0.0)
+    tail = follow.Watch(Weather((), AWAY, [delivery(0, 0)]), None)
+    assert [len(tail.poll(10)) for _ in range(3)] == [0, 0, 1]
+    assert "waiting for it to come back" in capsys.readouterr().err
+
+
+def test_a_timeout_that_passes_in_an_outage_is_no_success() -> None:
+    tail = follow.Watch(Weather((), AWAY), 0.2)
+    assert tail.poll(10) == ()
+    with pytest.raises(TransportUnavailable):
+        tail.poll(10)
+
+
+def test_a_timeout_counts_from_what_came_last() -> None:
+    tail = follow.Watch(Weather(), 0.0)
+    assert tail.poll(10) == ()
+    assert tail.ended
+
+
+def test_partitions_that_went_to_another_do_not_keep_the_rest_from_being_committed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    weather = Weather()
+    weather.lost = frozenset({("t", 1)})
+    listen._commit(weather, [delivery(0, 4), delivery(0, 5), delivery(1, 7)])
+    assert weather.committed == {Partition("t", 0): 6}
+    assert "another listener of the pool prints these again" in capsys.readouterr().err

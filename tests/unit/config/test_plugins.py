@@ -1,0 +1,63 @@
+"""Loading what other distributions bring."""
+
+from importlib import metadata
+
+import pytest
+
+from notifier_kafka.config import plugins
+from notifier_kafka.errors import DriverNotFound
+from notifier_kafka.publishing.channels import messaging
+
+
+def test_a_plugin_is_loaded_and_not_called() -> None:
+    assert plugins.load("notifier_kafka.channels", "messagingv2") is messaging.MessagingChannel
+
+
+def test_an_unknown_name_tells_the_nearest_and_all_installed() -> None:
+    with pytest.raises(DriverNotFound, match="did you mean messagingv2") as caught:
+        plugins.load("notifier_kafka.channels", "mesagingv2")
+    assert str(caught.value).startswith("mesagingv2: not found: did you mean messagingv2? installed are ")
+    assert "routing" in str(caught.value)
+    assert not caught.value.retriable
+
+
+def test_a_failure_names_the_distribution_although_stevedore_forgets_it() -> None:
+    entry = metadata.EntryPoint(
+        "kafka", "notifier_kafka_drivers.kafka.driver:Driver [confluent]", "notifier_kafka.drivers"
+    )
+    text = plugins.describe_failure(entry, ModuleNotFoundError("No module named 'x'", name="x"))
+    assert text.endswith("install it with: pip install 'notifier-kafka[confluent]'")
+
+
+def test_a_failure_that_no_module_explains_names_who_brought_the_plugin() -> None:
+    entry = metadata.EntryPoint(
+        "kafka", "notifier_kafka_drivers.kafka.driver:NoDriver", "notifier_kafka.drivers"
+    )
+    with pytest.raises(AttributeError) as caught:
+        entry.load()
+    assert plugins.describe_failure(entry, caught.value) == (
+        f"{entry.value} of notifier-kafka does not load: {caught.value}; reinstall or upgrade notifier-kafka"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "advice"),
+    [
+        (
+            "package:Thing [speed]",
+            ModuleNotFoundError("No module named 'x'", name="x.y"),
+            "its distribution[speed]",
+        ),
+        ("package:Thing", ModuleNotFoundError("No module named 'x'", name="x.y"), "pip install 'x'"),
+        (
+            "package:Thing",
+            AttributeError("no Thing"),
+            "Thing of its distribution does not load: no Thing; reinstall or upgrade its distribution",
+        ),
+        # A module that is there and lacks a name: another version of what brings it.
+        ("package:Thing", ImportError("cannot import name 'y'", name="x"), "; reinstall or upgrade its dist"),
+    ],
+)
+def test_a_failure_says_what_to_install(value: str, error: Exception, advice: str) -> None:
+    entry = metadata.EntryPoint("thing", value, "some.namespace")
+    assert advice in plugins.describe_failure(entry, error)

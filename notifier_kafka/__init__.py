@@ -8,8 +8,9 @@ from notifier_kafka import conffixture, notify, server
 from notifier_kafka import errors as exceptions
 from notifier_kafka.conffixture import ConfFixture
 from notifier_kafka.config.options import set_transport_defaults
+from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract.driver import Receipt
-from notifier_kafka.contract.url import TransportHost, TransportURL
+from notifier_kafka.contract.url import TransportHost
 from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,

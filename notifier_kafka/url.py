@@ -1,5 +1,6 @@
-"""Transport URLs, for users and drivers; they are in ``notifier_kafka.contract.url``."""
+"""Transport URLs, for users; they are in ``notifier_kafka.config.transport_url``."""
 
-from notifier_kafka.contract.url import TransportHost, TransportURL, mask
+from notifier_kafka.config.transport_url import TransportURL
+from notifier_kafka.contract.url import TransportHost, mask
 
 __all__ = ["TransportHost", "TransportURL", "mask"]

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 
 from notifier_kafka.contract.driver import GroupDescription, Partition, Positions, TopicDescription
 from notifier_kafka.errors import (
@@ -20,6 +19,7 @@ from .clients import protocol
 from .errors import AccessDenied
 from .listening import reading
 from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
+from .settings import KafkaSettings
 
 BROKERS_CHOICE = -1
 REPLICAS = "replication.factor"  # no setting of Kafka's topics; Java's tools spell it so where it is one
@@ -29,7 +29,7 @@ USUAL_LIMIT = 1024 * 1024  # bytes of a record that a topic takes without being 
 class KafkaAdmin:
     """An ``Admin``. ``connected`` returns the client's, connecting where need be."""
 
-    def __init__(self, connected: Callable[[], protocol.Admin], settings: SimpleNamespace) -> None:
+    def __init__(self, connected: Callable[[], protocol.Admin], settings: KafkaSettings) -> None:
         self._connected = connected
         self._settings = settings
 

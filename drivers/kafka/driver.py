@@ -4,7 +4,6 @@ import functools
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from types import SimpleNamespace
 
 from notifier_kafka.contract import after_fork
 from notifier_kafka.contract.driver import (
@@ -18,7 +17,7 @@ from notifier_kafka.contract.driver import (
     Start,
     Subscription,
 )
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 
 from . import diagnosis, naming, options, properties
@@ -28,6 +27,7 @@ from .listening import reading
 from .listening.subscription import KafkaSubscription
 from .publishing import partitioning
 from .publishing.topic_creation import TopicGate, abandon
+from .settings import KafkaSettings
 from .transaction import KafkaTransaction, Transactors
 
 _FORKED = after_fork.renewed()
@@ -41,7 +41,7 @@ class KafkaDriver(Driver):
         "is the topic's min.insync.replicas"
     )
 
-    def __init__(self, url: TransportURL) -> None:
+    def __init__(self, url: DriverURL) -> None:
         super().__init__(url)
         self._lock = threading.RLock()
         self._connected: protocol.Admin | None = None
@@ -53,8 +53,8 @@ class KafkaDriver(Driver):
     # The next four when first asked for: to read options is to read files, and to load a
     # client library is to look for it in others. A notifier asks when it is made.
     @functools.cached_property
-    def _settings(self) -> SimpleNamespace:
-        return self.url.settings(options.GROUP, options.OPTS)
+    def _settings(self) -> KafkaSettings:
+        return self.url.settings(options.GROUP, options.OPTS, KafkaSettings)
 
     @functools.cached_property
     def _common(self) -> properties.Properties:

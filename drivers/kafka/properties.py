@@ -7,10 +7,11 @@ librdkafka's.
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
 
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
+
+from .settings import KafkaSettings
 
 DEFAULT_PORT = 9092
 REQUEST_TIMEOUT = 5.0  # seconds that one call to an unreachable broker may cost
@@ -39,7 +40,7 @@ NAMES = frozenset(
 Properties = dict[str, str]
 
 
-def servers(url: TransportURL) -> list[tuple[str, int]]:
+def servers(url: DriverURL) -> list[tuple[str, int]]:
     """List where the brokers are."""
     hosts = [(host.hostname or "localhost", host.port or DEFAULT_PORT) for host in url.hosts]
     return hosts or [("localhost", DEFAULT_PORT)]
@@ -56,7 +57,7 @@ def spell(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def common(url: TransportURL, settings: SimpleNamespace) -> Properties:
+def common(url: DriverURL, settings: KafkaSettings) -> Properties:
     """Make the properties of every connection; ``client_properties`` win."""
     made = {
         "bootstrap.servers": ",".join(spell(*address) for address in servers(url)),
@@ -66,7 +67,7 @@ def common(url: TransportURL, settings: SimpleNamespace) -> Properties:
     return made | dict(settings.client_properties)
 
 
-def publishing(settings: SimpleNamespace, retry: int) -> Properties:
+def publishing(settings: KafkaSettings, retry: int) -> Properties:
     """Make a publisher's properties. ``retry`` is that of ``Limits``, -1 for ever."""
     retries = [number for number in (settings.retries, retry) if number is not None and number >= 0]
     idempotent = settings.idempotence and settings.acks == "all" and 0 not in retries
@@ -97,7 +98,7 @@ def patience(given: Mapping[str, str]) -> float:
     return int(text) / 1000 or math.inf
 
 
-def transacting(settings: SimpleNamespace, identity: str) -> Properties:
+def transacting(settings: KafkaSettings, identity: str) -> Properties:
     """Make the properties of a producer of transactions; these need idempotence and all acks."""
     made = publishing(settings, -1)
     needed = {
@@ -113,7 +114,7 @@ def transacting(settings: SimpleNamespace, identity: str) -> Properties:
     return made | needed
 
 
-def listening(settings: SimpleNamespace, group: str) -> Properties:
+def listening(settings: KafkaSettings, group: str) -> Properties:
     """Make the properties of a member of ``group``."""
     made = {
         **reading(settings),
@@ -133,7 +134,7 @@ def listening(settings: SimpleNamespace, group: str) -> Properties:
     return made | dict(settings.client_properties)
 
 
-def reading(settings: SimpleNamespace) -> Properties:
+def reading(settings: KafkaSettings) -> Properties:
     """Make the properties of whoever reads."""
     made = {
         "auto.offset.reset": "earliest",
@@ -155,7 +156,7 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str] = NAMES) -> None:
             raise ConfigurationError(f"[drivers_kafka] client_properties: no property {name!r}: {hint}")
 
 
-def _security(url: TransportURL, settings: SimpleNamespace) -> Properties:
+def _security(url: DriverURL, settings: KafkaSettings) -> Properties:
     login = next((host for host in url.hosts if host.username is not None), None)
     user = login.username if login else settings.sasl_username
     password = login.password if login else settings.sasl_password

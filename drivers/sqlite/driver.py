@@ -4,11 +4,10 @@ import contextlib
 import functools
 import weakref
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 
 from notifier_kafka.contract.driver import Delivery, Driver, Limits, OnDeleted, OnFailure, Span, Start
 from notifier_kafka.contract.outbox import Outbox
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError, InvalidTransportURL, MessagingException
 
 from . import blocks, catalog, options
@@ -35,7 +34,7 @@ class SqliteDriver(Driver):
         "and with synchronous=normal the end of every process but not that."
     )
 
-    def __init__(self, url: TransportURL) -> None:
+    def __init__(self, url: DriverURL) -> None:
         super().__init__(url)
         if url.hosts:
             # One slash short: it would pass for the private log, which is deleted at the end.
@@ -122,8 +121,8 @@ class SqliteDriver(Driver):
         return Retention(self._log, self._bounds, lambda: self._tell_deleted)
 
     @functools.cached_property
-    def _settings(self) -> SimpleNamespace:
-        return self.url.settings(options.GROUP, options.OPTS)
+    def _settings(self) -> options.SqliteSettings:
+        return self.url.settings(options.GROUP, options.OPTS, options.SqliteSettings)
 
     def _file_settings(self) -> Settings:
         return Settings(self._settings.synchronous, self._settings.busy_timeout)

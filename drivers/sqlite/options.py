@@ -1,5 +1,7 @@
 """The options of the SQLite driver."""
 
+from dataclasses import dataclass
+
 from oslo_config import cfg
 
 GROUP = "drivers_sqlite"
@@ -54,6 +56,19 @@ OPTS = [
         help="Seconds that a call waits for its turn to write before it reports the log as locked.",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqliteSettings:
+    """The options' values; a field is an option, by its name."""
+
+    partitions: int
+    synchronous: str
+    session_timeout: float
+    retention_seconds: float
+    retention_bytes: int
+    linger: float
+    busy_timeout: float
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

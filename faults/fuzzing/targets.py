@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from oslo_config import cfg
 
+from notifier_kafka import url
 from notifier_kafka.bytes_client import json_config
 from notifier_kafka.config import options
-from notifier_kafka.contract import url
 from notifier_kafka.contract.driver import Delivery, Partition, Record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.listening import requeue

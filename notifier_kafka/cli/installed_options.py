@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from oslo_config import cfg
 
 from notifier_kafka.cli import config_lines
-from notifier_kafka.config import ini_files, options, reading
-from notifier_kafka.contract import url
+from notifier_kafka.config import ini_files, options, reading, transport_url
+from notifier_kafka.contract.url import MASK, mask
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.publishing import notifier, transport
 
@@ -59,7 +59,7 @@ def groups() -> dict[str, list[cfg.Opt]]:
 def settings(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Setting]:
     """Yield every option with what counts. Raises for a value that cannot be read."""
     ours = options.notifications(conf)
-    address = url.TransportURL.parse(conf, given_url)
+    address = transport_url.TransportURL.parse(conf, given_url)
     for group, opts in groups().items():
         register(conf, group, opts)
         for opt in opts:
@@ -125,10 +125,10 @@ def _told(conf: cfg.ConfigOpts, origin: str) -> str:
 
 def _shown(opt: cfg.Opt, value: Any) -> Any:
     if value and opt.dest == "transport_url":
-        return url.mask(str(value))
+        return mask(str(value))
     if value and isinstance(opt, reading.PartlySecretOpt):
         return [opt.masked(each) for each in value]
-    return url.MASK if value and opt.secret else value
+    return MASK if value and opt.secret else value
 
 
 def _unknown(conf: cfg.ConfigOpts, known: dict[str, list[cfg.Opt]]) -> Iterator[Problem]:

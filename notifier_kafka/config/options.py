@@ -9,13 +9,13 @@ import os
 import pathlib
 import re
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import TypedDict
 from urllib import parse
 
 from oslo_config import cfg
 
 from notifier_kafka.config import ini_files, reading
+from notifier_kafka.config.settings import ListenerSettings, NotificationSettings
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 
 NOTIFICATIONS = "notifications"
@@ -266,7 +266,7 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(LISTENER_OPTS, group=LISTENER)
 
 
-def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
+def notifications(conf: cfg.ConfigOpts) -> NotificationSettings:
     """Read ``[notifications]``, with oslo.messaging's group where ours is silent."""
     register(conf)
     ours = reading.read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
@@ -274,8 +274,8 @@ def notifications(conf: cfg.ConfigOpts) -> SimpleNamespace:
     is_set = reading.is_set
     for opt in NOTIFICATION_OPTS:
         if not is_set(conf, NOTIFICATIONS, opt.name) and is_set(conf, OSLO_NOTIFICATIONS, opt.name):
-            setattr(ours, opt.name, reading.value(conf, OSLO_NOTIFICATIONS, opt))
-    return ours
+            ours[opt.dest] = reading.value(conf, OSLO_NOTIFICATIONS, opt)
+    return NotificationSettings(**ours)
 
 
 class ListenerPolicy(TypedDict, total=False):
@@ -291,13 +291,12 @@ class ListenerPolicy(TypedDict, total=False):
     requeue_delay_max: float
 
 
-def listener(conf: cfg.ConfigOpts, policy: ListenerPolicy | None = None) -> SimpleNamespace:
+def listener(conf: cfg.ConfigOpts, policy: ListenerPolicy | None = None) -> ListenerSettings:
     """Read ``[listener]``, with what ``policy`` says in its place."""
     register(conf)
     found = reading.read_group(conf, LISTENER, LISTENER_OPTS)
     opts = [opt for opt in LISTENER_OPTS if opt.dest in ListenerPolicy.__annotations__]
-    vars(found).update(reading.given(opts, policy or {}, "the policy of a listener"))
-    return found
+    return ListenerSettings(**found | reading.given(opts, policy or {}, "the policy of a listener"))
 
 
 def transport_url(conf: cfg.ConfigOpts) -> str:

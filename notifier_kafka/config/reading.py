@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from oslo_config import cfg
@@ -32,7 +31,7 @@ def read_group(
     group: str,
     opts: Sequence[cfg.Opt],
     overrides: Mapping[str, str] | None = None,
-) -> SimpleNamespace:
+) -> dict[str, Any]:
     """Read all options of a group at once, ``overrides`` (texts) first.
 
     A wrong value or an unknown name raises ``ConfigurationError`` with the file, the
@@ -56,7 +55,7 @@ def read_group(
     values = {name: value(conf, group, opt) for name, opt in by_name.items()}
     for name, text in (overrides or {}).items():
         values[current[name]] = _convert(by_name[current[name]], text, "the transport URL's query")
-    return SimpleNamespace(**values)
+    return values
 
 
 def value(conf: cfg.ConfigOpts, group: str | None, opt: cfg.Opt) -> Any:

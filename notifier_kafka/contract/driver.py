@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 NAMESPACE = "notifier_kafka.drivers"
@@ -242,7 +242,7 @@ class Driver(abc.ABC):
     durability: ClassVar[str]
     """What clause 1 means here, in one sentence for the documentation."""
 
-    def __init__(self, url: TransportURL) -> None:
+    def __init__(self, url: DriverURL) -> None:
         self.url = url
 
     @property

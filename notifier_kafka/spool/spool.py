@@ -18,11 +18,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from oslo_config import cfg
 
+from notifier_kafka.config.settings import NotificationSettings
 from notifier_kafka.contract import after_fork
 from notifier_kafka.contract.driver import Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
@@ -62,7 +62,7 @@ class Terms(NamedTuple):
 
 
 def opened(
-    conf: cfg.ConfigOpts, settings: SimpleNamespace, bus: Callable[[], Publisher], losses: Losses
+    conf: cfg.ConfigOpts, settings: NotificationSettings, bus: Callable[[], Publisher], losses: Losses
 ) -> "Spool":
     """Make the spool that the options describe. Raises ``ConfigurationError`` when it cannot work."""
     if not settings.spool_dir:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from notifier_kafka.config import plugins
+from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract import driver
 from notifier_kafka.contract.driver import (
     Delivery,
@@ -27,7 +28,6 @@ from notifier_kafka.contract.driver import (
     Span,
     make_record,
 )
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.spool import spool_directory
 

@@ -96,7 +96,7 @@ def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: arg
 
 def _bounds(driver: Driver, chosen: Settings, args: argparse.Namespace) -> Bounds:
     """Make the bounds of a run of options and arguments."""
-    group = chosen.group
+    group = chosen.options
     since = args.since if isinstance(args.since, float) else None
     return Bounds(
         since=0.0 if args.since == "earliest" else since,
@@ -145,7 +145,7 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
     from spark_sinks.cli import progress
     from spark_sinks.job import wiring
 
-    fetch = functools.partial(jar_download.fetch, java_option=chosen.group.java)
+    fetch = functools.partial(jar_download.fetch, java_option=chosen.options.java)
     with wiring.opened(driver, chosen, fetch) as made:
         # After Spark's own handler for Ctrl-C.
         stop = _Stop()

@@ -1,5 +1,7 @@
 """The options of the Spark sinks, group ``[spark_sinks]``. Imports no pyspark."""
 
+from dataclasses import dataclass, field
+
 from oslo_config import cfg
 
 from notifier_kafka.config import reading
@@ -67,6 +69,26 @@ OPTS = [
         help="Seconds that an event may be newer than its record, by a clock that is wrong.",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkSettings:
+    """The options' values; a field is an option, by its name."""
+
+    master: str
+    memory: str
+    shuffle_partitions: int | None
+    java: str | None
+    spark_properties: dict[str, str] = field(repr=False)
+    metrics_file: str | None
+    output: list[str] = field(repr=False)
+    window: str
+    checkpoint_dir: str | None
+    start: str
+    batch_records: int
+    deduplicate: float
+    clock_behind: int
+    clock_ahead: int
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

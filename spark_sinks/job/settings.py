@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 from oslo_config import cfg
 
@@ -13,6 +12,7 @@ from notifier_kafka.config import options as framework
 from notifier_kafka.config import reading
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.job import options
+from spark_sinks.job.options import SparkSettings
 from spark_sinks.language import metrics, metrics_file
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import secret_masking
@@ -31,16 +31,15 @@ class Settings:
     metrics: tuple[Metric, ...]
     outputs: tuple[str, ...]
     checkpoint: Path
-    group: SimpleNamespace
+    options: SparkSettings
 
 
 def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
     """Read ``[spark_sinks]``, with what was given on the command line in its place."""
-    group = reading.read_group(conf, options.GROUP, options.OPTS)
-    for name, value in given.items():
-        if value is not None:
-            setattr(group, name, value)
-    group.spark_properties = _properties(group.spark_properties)
+    values = reading.read_group(conf, options.GROUP, options.OPTS)
+    values.update({name: value for name, value in given.items() if value is not None})
+    values["spark_properties"] = _properties(values["spark_properties"])
+    group = SparkSettings(**values)
     try:
         window = metrics.parse_width(group.window)
     except ValueError as error:

@@ -32,7 +32,7 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
     with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
         for each in sinks.values():
             _refuse_early(each, kept.job)
-        group = chosen.group
+        group = chosen.options
         left = Path("artifacts").absolute()
         was_there = left.exists()
         spark = session.start(

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from oslo_config import cfg
 
+from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract.driver import Delivery, Driver, Record
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
 from notifier_kafka.publishing import transport
 from spark_sinks.outputs import rows
@@ -82,7 +83,7 @@ class LogSink:
             opened.cleanup()
 
 
-def written(outputs: Sequence[str], url: TransportURL) -> frozenset[str]:
+def written(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
     """Return the topics that outputs write on the bus of a URL."""
     found: set[str] = set()
     for output in outputs:
@@ -94,7 +95,7 @@ def written(outputs: Sequence[str], url: TransportURL) -> frozenset[str]:
     return frozenset(found)
 
 
-def _addresses(url: TransportURL) -> set[tuple[str | None, int]]:
+def _addresses(url: DriverURL) -> set[tuple[str | None, int]]:
     return {(host.hostname, host.port or kafka.PORT) for host in url.hosts}
 
 

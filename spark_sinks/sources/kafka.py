@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from notifier_kafka.config import plugins
 from notifier_kafka.contract.driver import Span
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
 from notifier_kafka.jvm import jars
 from spark_sinks.sources.source import Fetch
@@ -32,7 +32,7 @@ _SPARKS = ("group.", "auto.offset.reset", "enable.auto.commit", "key.deserialize
 class ByConnector:
     """Reads the spans of a batch, with the options of the driver's ``[drivers_kafka]``."""
 
-    def __init__(self, url: TransportURL) -> None:
+    def __init__(self, url: DriverURL) -> None:
         self._properties = properties(url)
 
     def jars(self, fetch: Fetch) -> Sequence[Path]:
@@ -70,7 +70,7 @@ def _layers(spans: Sequence[Span]) -> list[list[Span]]:
     return list(layers.values())
 
 
-def properties(url: TransportURL) -> dict[str, str]:
+def properties(url: DriverURL) -> dict[str, str]:
     """Spell the driver's options as Java's client has them."""
     settings = _settings(url)
     hosts = [(host.hostname or "localhost", host.port or PORT) for host in url.hosts] or [("localhost", PORT)]
@@ -98,7 +98,7 @@ def properties(url: TransportURL) -> dict[str, str]:
     return made
 
 
-def _settings(url: TransportURL) -> SimpleNamespace:
+def _settings(url: DriverURL) -> SimpleNamespace:
     # By entry point: this room may not import the driver.
     listed = dict(plugins.load(*_OPTIONS)())
     return url.settings(_GROUP, listed[_GROUP])

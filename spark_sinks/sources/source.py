@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from notifier_kafka.config import plugins
 from notifier_kafka.contract.driver import Span
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.sources import driver
 
@@ -22,7 +22,7 @@ Fetch = Callable[[str], Sequence[Path]]
 class Source(Protocol):
     """Reads the spans of a batch. Made with the transport's URL, which carries the configuration."""
 
-    def __init__(self, url: TransportURL) -> None: ...
+    def __init__(self, url: DriverURL) -> None: ...
 
     def jars(self, fetch: Fetch) -> Sequence[Path]:
         """Return the jars that Spark must have; ``fetch`` gets a set of them by its name."""
@@ -31,7 +31,7 @@ class Source(Protocol):
         """Return the records of the spans, with the columns of ``decode.RAW``."""
 
 
-def load(url: TransportURL) -> Source:
+def load(url: DriverURL) -> Source:
     """Make the source for a URL."""
     make: type[Source] = plugins.load(NAMESPACE, str(url.transport))
     return make(url)
@@ -40,7 +40,7 @@ def load(url: TransportURL) -> Source:
 class ByDriver:
     """Reads through the transport's own driver, in Python, a task for each span."""
 
-    def __init__(self, url: TransportURL) -> None:
+    def __init__(self, url: DriverURL) -> None:
         if not url.virtual_host:
             raise ConfigurationError(
                 f"{url.masked()} is private to one process: name a file for others to read"

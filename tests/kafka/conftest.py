@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.testing.clusters import mend
+from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 from notifier_kafka_drivers.kafka.local.cluster import Cluster

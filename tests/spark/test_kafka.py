@@ -20,9 +20,9 @@ from oslo_config import cfg
 from pyspark.sql import SparkSession
 
 from notifier_kafka.contract.driver import Delivery
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError, LogUnusable, TransportUnavailable
 from notifier_kafka.testing.clusters import kafka_cluster, make_kafka_cluster
+from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka.local.broker_users import Security
 from spark_sinks.sources import kafka, source
 from spark_sinks.state import plan

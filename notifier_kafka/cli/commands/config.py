@@ -13,7 +13,7 @@ from notifier_kafka.cli.command import Command, LineLister, Lister
 from notifier_kafka.cli.exits import Exit
 from notifier_kafka.cli.output import text
 from notifier_kafka.cli.output.cells import ABSENT
-from notifier_kafka.contract import url
+from notifier_kafka.config import transport_url
 from notifier_kafka.errors import ConfigurationError
 
 WIDTH = "79"  # that of the sample in the checkout
@@ -114,7 +114,7 @@ def ini(config: str) -> str:
     for name, value in properties.items():
         if not value.isprintable():
             raise ConfigurationError(f"property {name}: an INI file has no place for control characters")
-    address = url.TransportURL.parse(cfg.ConfigOpts(), json_config.url(properties, kind))
+    address = transport_url.TransportURL.parse(cfg.ConfigOpts(), json_config.url(properties, kind))
     query, address.query = address.query, {}
     sections = {"DEFAULT": {"transport_url": str(address)}, "notifications": {"driver": "messagingv2"}}
     if kind == json_config.CONSUMER:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from oslo_config import cfg
 
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
 

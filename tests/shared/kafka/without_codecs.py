@@ -9,8 +9,8 @@ sys.modules |= dict.fromkeys(("lz4", "lz4f", "lz4framed", "snappy", "zstandard")
 from oslo_config import cfg  # noqa: E402
 
 from notifier_kafka.contract.driver import Limits  # noqa: E402
-from notifier_kafka.contract.url import TransportURL  # noqa: E402
 from notifier_kafka.errors import MessagingException  # noqa: E402
+from notifier_kafka.url import TransportURL  # noqa: E402
 from notifier_kafka_drivers.kafka.driver import KafkaDriver  # noqa: E402
 
 POLLS = 3

@@ -245,7 +245,7 @@ def test_kafka_options_written_for_oslo_messaging(read: Conf, kafka: ModuleType)
         "sasl_mechanism = SCRAM-SHA-256\nssl_cafile = /ca.pem\nssl_client_cert_file = /cert.pem\n"
         "ssl_client_key_file = /key.pem\nssl_client_key_password = s3cr3t\n"
     )
-    got = vars(reading.read_group(conf, kafka.GROUP, kafka.OPTS))
+    got = reading.read_group(conf, kafka.GROUP, kafka.OPTS)
     expected = {
         "max_fetch_bytes": 2048,
         "consumer_group": "theirs",
@@ -436,7 +436,7 @@ def test_what_oslo_messaging_registered_in_the_group_of_its_driver_is_known(
     reading.read_group(conf, kafka.GROUP, kafka.OPTS)
     # Of the other groups a driver's author need not know all.
     old = cfg.StrOpt("new", deprecated_opts=[cfg.DeprecatedOpt("old", group="oslo_messaging_sqlite")])
-    assert reading.read_group(conf, "drivers_new", [old]).new == "2"
+    assert reading.read_group(conf, "drivers_new", [old])["new"] == "2"
 
     assert "nothing reads" not in caplog.text
 

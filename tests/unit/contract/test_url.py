@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from oslo_config import cfg
 
-from notifier_kafka.contract.url import TransportHost, TransportURL, mask
 from notifier_kafka.errors import ConfigurationError, InvalidTransportURL
+from notifier_kafka.url import TransportHost, TransportURL, mask
 
 OPTS = [
     cfg.IntOpt("size", default=1, min=1),

@@ -6,8 +6,8 @@ from pathlib import Path
 from oslo_config import cfg
 
 from notifier_kafka.contract.driver import Delivery, Driver, Limits, OnDeleted, Record
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.spool import spool_directory, spool_file
+from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 
 PATIENCE = 30.0

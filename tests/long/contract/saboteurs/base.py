@@ -16,7 +16,7 @@ from notifier_kafka.contract.driver import (
     Subscription,
     Transaction,
 )
-from notifier_kafka.contract.url import TransportURL
+from notifier_kafka.url import TransportURL
 
 # By name, because the type checker knows the room as "drivers".
 HONEST: Callable[[TransportURL], Driver] = importlib.import_module(

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from notifier_kafka.contract.driver import Admin, Delivery, OnSettled, Record, Span, TopicDescription
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import MessagingException, TopicNotFound
+from notifier_kafka.url import TransportURL
 from tests.long.contract.saboteurs.base import Saboteur, Wrapped
 
 # Clause 7

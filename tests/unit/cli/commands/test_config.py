@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 from oslo_config import cfg
 
+from notifier_kafka import url
 from notifier_kafka.cli.commands import config
 from notifier_kafka.config import options
-from notifier_kafka.contract import url
 from notifier_kafka.errors import ConfigurationError
 from notifier_kafka_drivers.kafka import options as kafka_options
 from spark_sinks.job import options as spark_options

@@ -16,7 +16,6 @@ from kafka import KafkaAdminClient
 from oslo_config import cfg
 
 from notifier_kafka.contract.driver import Limits, Record
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import (
     ConfigurationError,
     DeliveryFailed,
@@ -25,6 +24,7 @@ from notifier_kafka.errors import (
     MessagingException,
     TransportUnavailable,
 )
+from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import diagnosis, naming, options, properties
 from notifier_kafka_drivers.kafka.clients import loading
 from notifier_kafka_drivers.kafka.clients.confluent.holdback import MUTE

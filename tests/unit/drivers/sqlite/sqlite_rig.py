@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from oslo_config import cfg
 
 from notifier_kafka.contract.driver import Delivery, Limits, Partition, Record
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import MessagingException
+from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
 from notifier_kafka_drivers.sqlite.lock import FileLock
 from notifier_kafka_drivers.sqlite.subscription import LogSubscription

@@ -7,8 +7,8 @@ import pytest
 
 from notifier_kafka.cli import main
 from notifier_kafka.cli.exits import Exit
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
+from notifier_kafka.url import TransportURL
 from spark_sinks.engine import session
 from spark_sinks.job import settings, wiring
 from spark_sinks.sources import source
@@ -18,7 +18,7 @@ from tests.shared.spark import rig
 def properties(tmp_path: Path, *lines: str) -> dict[str, str]:
     ini = tmp_path / "nk.conf"
     ini.write_text("[spark_sinks]\n" + "".join(f"spark_properties = {line}\n" for line in lines))
-    found: dict[str, str] = settings.read(rig.conf(str(ini))).group.spark_properties
+    found: dict[str, str] = settings.read(rig.conf(str(ini))).options.spark_properties
     return found
 
 

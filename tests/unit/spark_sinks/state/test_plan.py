@@ -14,8 +14,8 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 
 from notifier_kafka.contract.driver import Partition, Record, Span
-from notifier_kafka.contract.url import TransportURL
 from notifier_kafka.errors import ConfigurationError, LogUnusable
+from notifier_kafka.url import TransportURL
 from spark_sinks.decode.limits import Bounds
 from spark_sinks.job import settings
 from spark_sinks.outputs import kafka

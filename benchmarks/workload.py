@@ -33,6 +33,6 @@ def send_many(through: notifier.Notifier, count: int) -> None:
 def expect_all_durable(through: notifier.Notifier) -> None:
     """Wait; nothing may be lost."""
     unsent = through.flush(PATIENCE)
-    lost = {k: v for k, v in through.transport.accounts.counts().items() if k.startswith("lost")}
+    lost = {k: v for k, v in through.transport.counters.counts().items() if k.startswith("lost")}
     if unsent or lost:
         raise Void(f"{unsent} unsent, lost {lost}")

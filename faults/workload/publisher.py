@@ -26,7 +26,7 @@ from notifier_kafka.contract.driver import Limits, Record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.notification import Notification
 from notifier_kafka.publishing import notifier, transport
-from notifier_kafka.stats.losses import OnLoss
+from notifier_kafka.publishing.lost_notifications import OnLoss
 from notifier_kafka.wire import topic_names
 
 ACCOUNT = 1.0  # seconds
@@ -178,7 +178,7 @@ class Publisher:
         """Journal that nothing is left, unless something was lost of which nobody was told."""
         self._flushed = time.monotonic()
         left = self._plain.flush(timeout)
-        counts = self._bus.accounts.counts()
+        counts = self._bus.counters.counts()
         lost = sum(count for name, count in counts.items() if name.startswith("lost."))
         self._journal.write("flushed", left=left if lost <= len(self._failed) else -1)
 

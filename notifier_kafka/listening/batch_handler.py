@@ -19,7 +19,7 @@ from notifier_kafka.listening.dispatcher import (
 from notifier_kafka.listening.recent_ids import DUPLICATE, Absent, Window
 from notifier_kafka.listening.workers import Crew
 from notifier_kafka.notification import Notification, NotificationResult
-from notifier_kafka.stats.counters import Accounts
+from notifier_kafka.stats.counters import Counters
 from notifier_kafka.wire import codec
 
 LOG = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ class Settlement:
     """Whether nothing may overtake what an endpoint refuses: it is tried again then and there,
     and what is set aside is durable before the next is handled."""
 
-    def __init__(self, dispatcher: Dispatcher, accounts: Accounts, terms: Terms) -> None:
+    def __init__(self, dispatcher: Dispatcher, counters: Counters, terms: Terms) -> None:
         self._dispatcher = dispatcher
-        self._accounts = accounts
+        self._counters = counters
         self._terms = terms
         self._now: tuple[Sequence[Delivery], Sequence[Found]] | None = None
         self._at: Delivery | None = None
@@ -92,7 +92,7 @@ class Settlement:
                     continue
             settled.positions[delivery.partition] = delivery.offset + 1
         self._now = None
-        self._accounts.add("handled", len(handled))
+        self._counters.add("handled", len(handled))
         if self._terms.window is not None:
             self._terms.window.remember(handled)
         return settled
@@ -170,7 +170,7 @@ class Settlement:
         while verdict.error is not None or (verdict is REQUEUE and self._terms.allow_requeue):
             if verdict.error is not None and self._failed + 1 >= self._terms.max_attempts:
                 break
-            self._accounts.add("requeued")
+            self._counters.add("requeued")
             if stopping.wait(returns.delay(self._failed if verdict.error else 0)):
                 return UNFINISHED
             self._failed += verdict.error is not None
@@ -186,7 +186,7 @@ class Settlement:
             return self._set_aside(delivery, one, returns)
         if verdict is None:
             if one is DUPLICATE:
-                self._accounts.add("duplicates")
+                self._counters.add("duplicates")
             return None
         return self._judge(delivery, verdict, returns)
 
@@ -206,7 +206,7 @@ class Settlement:
         return not records or returns.store(records, stopping)
 
     def _set_aside(self, delivery: Delivery, error: DecodeError, returns: requeue.Requeue) -> Record:
-        self._accounts.add("malformed")
+        self._counters.add("malformed")
         topic, number = delivery.partition
         LOG.warning(
             "Malformed record set aside: topic %s partition %d offset %d: %s",
@@ -219,19 +219,19 @@ class Settlement:
 
     def _judge(self, delivery: Delivery, verdict: Verdict, returns: requeue.Requeue) -> Record | None:
         if verdict.result != NotificationResult.REQUEUE:
-            self._accounts.add("handled")
+            self._counters.add("handled")
             return None
         if verdict.error is None and not self._terms.allow_requeue:
             # As in oslo.messaging: who did not ask for requeueing has it acknowledged.
-            self._accounts.add("refused")
+            self._counters.add("refused")
             return None
         failure = returns.failures(delivery) + self._failed + 1
         if verdict.error is not None and failure >= self._terms.max_attempts:
-            self._accounts.add("dead_lettered")
+            self._counters.add("dead_lettered")
             attempt = returns.attempts(delivery) + self._again + 1
             reason = f"endpoint raised {type(verdict.error).__name__} in attempt {attempt}"
             return returns.aside(delivery, reason, attempt)
-        self._accounts.add("requeued")
+        self._counters.add("requeued")
         return returns.again(delivery, failed=verdict.error is not None)
 
 

@@ -31,7 +31,7 @@ from notifier_kafka.listening.start_from import Place
 from notifier_kafka.listening.tracked_subscription import Lane, WaitingLane
 from notifier_kafka.listening.workers import Crew
 from notifier_kafka.publishing.transport import NotificationTransport
-from notifier_kafka.stats.counters import Accounts
+from notifier_kafka.stats.counters import Counters
 from notifier_kafka.target import Target
 from notifier_kafka.wire import topic_names
 from notifier_kafka.wire.serializer import Serializer
@@ -63,7 +63,7 @@ class Listener:
                 raise InvalidTarget("a target to listen on needs a topic", target)
         self.transport = transport
         self.targets = list(targets)
-        self.accounts = Accounts(LOG)
+        self.counters = Counters(LOG)
         self._settings = options.listener(transport.conf, policy)
         self._dispatcher = dispatcher
         self._group = pool or self._settings.group or transport.driver.default_group or _program(transport)
@@ -74,7 +74,7 @@ class Listener:
             max_attempts=1 if once else self._settings.max_attempts,
             window=Window(size) if size else None,
         )
-        self._settlement = Settlement(dispatcher, self.accounts, terms)
+        self._settlement = Settlement(dispatcher, self.counters, terms)
         self._policy = Policy(batch_size or self._settings.batch_size, batch_timeout or 0.0, once)
         self._stopping = threading.Event()
         self._place: Place | None = None
@@ -186,7 +186,7 @@ class Listener:
 
     def stats(self) -> dict[str, int]:
         """Count what became of what arrived, since the listener was made."""
-        return dict.fromkeys(COUNTS, 0) | self.accounts.counts()
+        return dict.fromkeys(COUNTS, 0) | self.counters.counts()
 
     def __enter__(self) -> "Listener":
         self.start()

@@ -21,10 +21,11 @@ from notifier_kafka.errors import (
 )
 from notifier_kafka.publishing.delivery_waiter import Waiter
 from notifier_kafka.publishing.drop_oldest import Ring
+from notifier_kafka.publishing.lost_notifications import OnLoss, on_lost_record
 from notifier_kafka.spool import spool
 from notifier_kafka.spool.spool import Spool
-from notifier_kafka.stats.counters import Accounts
-from notifier_kafka.stats.losses import Losses, OnLoss
+from notifier_kafka.stats.counters import Counters
+from notifier_kafka.stats.losses import Losses
 from notifier_kafka.stats.publisher_stats import Stats
 
 LOG = logging.getLogger(__name__)
@@ -62,8 +63,8 @@ class NotificationTransport:
         self.driver = driver
         self.url = driver.url
         self.conf = driver.url.conf
-        self.accounts = Accounts(LOG)
-        self._losses = Losses(self.accounts, on_failure)
+        self.counters = Counters(LOG)
+        self._losses = Losses(self.counters, on_failure and on_lost_record(on_failure))
         self._settings = options.notifications(self.conf)
         self._limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes)
         self._on_full = self._settings.on_full or ("spool" if self._settings.spool_dir else "block")
@@ -142,7 +143,7 @@ class NotificationTransport:
 
     def stats(self) -> Stats:
         """Count what became of notifications since the transport was made. May read the spool's files."""
-        counts = self.accounts.counts()
+        counts = self.counters.counts()
         return Stats(
             accepted=self._accepted,
             pending=self.flush(0.0),
@@ -173,13 +174,13 @@ class NotificationTransport:
                 self._release()
         else:
             closer.join(max(CLOSING, deadline - time.monotonic()))
-        self.accounts.report()
+        self.counters.report()
 
     def _release(self) -> None:
         for publisher in self._publishers.copy().values():
             publisher.close()
         self._publishers.clear()
-        self.accounts.report()
+        self.counters.report()
         try:
             self.driver.close()
         except TransportUnavailable as error:

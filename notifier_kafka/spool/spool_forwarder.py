@@ -105,7 +105,7 @@ class Forwarder:
                 again.append(record)
             elif isinstance(fate, MessagingException):
                 self._losses.lose(record, fate)
-        self._losses.accounts.add("forwarded", arrived)
+        self._losses.counters.add("forwarded", arrived)
         return again
 
     def _pause(self, seconds: float) -> bool:

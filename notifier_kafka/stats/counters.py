@@ -13,7 +13,7 @@ _FORKED = after_fork.renewed()
 INTERVAL = 10.0  # seconds between two lines about losses
 
 
-class Accounts:
+class Counters:
     """Counts events by name. Losses are logged too, at most once in an interval."""
 
     def __init__(self, log: logging.Logger) -> None:

@@ -79,10 +79,10 @@ def tables(report: Report) -> Iterator[str]:
     )
     if report.origin:
         yield "<h3>What became of the records</h3>"
-        yield _accounts(report.origin)
+        yield _counters(report.origin)
 
 
-def _accounts(origin: Origin) -> str:
+def _counters(origin: Origin) -> str:
     rows = [
         ["Counted", markup.whole(origin.counted)],
         ["Duplicate: a message id that was there before", markup.whole(origin.duplicate)],

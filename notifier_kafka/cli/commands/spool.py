@@ -85,7 +85,7 @@ def _flush(
 ) -> tuple[dict[str, int], int]:
     """Send until the deadline; return counts of what became of the records, and how many remain."""
     settings = options.notifications(transport.conf)
-    told = losses.Losses(counters.Accounts(LOG))
+    told = losses.Losses(counters.Counters(LOG))
     opener = spool_file.opener(transport.conf, settings.spool_bytes)
     bus = transport.driver.publisher(told.lose, Limits())
     forwarder = spool_forwarder.Forwarder(
@@ -105,8 +105,8 @@ def _flush(
         else:
             left += file.leave()
     bus.close()
-    told.accounts.report()
-    return told.accounts.counts(), left
+    told.counters.report()
+    return told.counters.counts(), left
 
 
 def _add_directory(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

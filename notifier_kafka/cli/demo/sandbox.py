@@ -82,7 +82,7 @@ class Stage:
     @property
     def lost(self) -> int:
         """How many the log did not take."""
-        counts = self._transport.accounts.counts()
+        counts = self._transport.counters.counts()
         return sum(count for name, count in counts.items() if name.startswith("lost."))
 
     @property

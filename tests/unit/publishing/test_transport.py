@@ -11,14 +11,12 @@ from oslo_config import cfg
 from notifier_kafka.config import options
 from notifier_kafka.errors import DeliveryFailed, DriverNotFound, OutboxFull
 from notifier_kafka.publishing import notifier, transport
-from notifier_kafka.stats import losses
+from notifier_kafka.publishing.lost_notifications import OnLoss
 from notifier_kafka.wire import codec
 from tests.shared.log_lock import locked
 
 
-def make(
-    log: Path, on_failure: losses.OnLoss | None = None, **overrides: object
-) -> transport.NotificationTransport:
+def make(log: Path, on_failure: OnLoss | None = None, **overrides: object) -> transport.NotificationTransport:
     conf = cfg.ConfigOpts()
     options.register(conf)
     for name, value in overrides.items():
@@ -52,7 +50,7 @@ def test_a_full_outbox_stalls_one_call_for_its_timeout_and_drops_are_counted(tmp
     # Each of 900 for itself would have taken 270 seconds.
     assert 0.3 <= time.monotonic() - begin < 90
     assert bus.flush(30) == 0
-    lost = bus.accounts.counts()["lost.OutboxFull"]
+    lost = bus.counters.counts()["lost.OutboxFull"]
     assert count(bus) == 1 + 1_000 - lost
     assert lost == 900
     bus.cleanup()
@@ -65,7 +63,7 @@ def test_a_call_waits_again_once_there_was_room(tmp_path: Path) -> None:
         sender.info({}, "e", number)
     assert bus.flush(30) == 0
     assert count(bus) == 1_001
-    assert bus.accounts.counts() == {}
+    assert bus.counters.counts() == {}
     bus.cleanup()
 
 
@@ -93,7 +91,7 @@ def test_waiting_callers_hear_of_an_overflow_whatever_the_policy(tmp_path: Path)
         with pytest.raises(OutboxFull):
             sender.prepare(wait=True).info({}, "e", 5)
     assert bus.flush(30) == 0
-    assert bus.accounts.counts() == {}
+    assert bus.counters.counts() == {}
     bus.cleanup()
 
 

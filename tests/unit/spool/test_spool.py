@@ -30,7 +30,7 @@ from notifier_kafka.notification import Notification
 from notifier_kafka.publishing import notifier, transport
 from notifier_kafka.spool import spool, spool_directory, spool_file, spool_files, spool_forwarder
 from notifier_kafka.stats import losses
-from notifier_kafka.stats.counters import Accounts
+from notifier_kafka.stats.counters import Counters
 from notifier_kafka.wire import codec
 from tests.shared.log_lock import locked
 
@@ -460,10 +460,10 @@ def _record(number: int) -> Record:
 
 def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> None:
     """Of many files of dead processes the oldest are given up, but for the one that may be under way."""
-    limits, accounts = Limits(), Accounts(logging.getLogger("test"))
+    limits, counters = Limits(), Counters(logging.getLogger("test"))
     opener = spool_file.opener(cfg.ConfigOpts(), 0)
     given: list[Any] = []
-    told = losses.Losses(accounts, lambda one, _: given.append(one.payload))
+    told = losses.Losses(counters, lambda one, _: given.append(codec.decode(one).payload))
 
     def make(owned: spool_directory.Owned) -> spool_file.SpoolFile:
         return spool_file.SpoolFile(owned, opener(owned.path), limits, told.lose)
@@ -481,7 +481,7 @@ def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> No
     made.give_up_surplus(lambda: False)
     kept = len(made.files)
     assert 1 < kept < 6
-    assert accounts.counts() == {"lost.SpoolFull": 20 * (6 - kept)}
+    assert counters.counts() == {"lost.SpoolFull": 20 * (6 - kept)}
     assert [payload for payload, _ in given] == [*range(20)] * (6 - kept)
     names = sorted(path.name for path in tmp_path.glob("*.db"))
     assert [file.path.name for file in made.files] == names

@@ -8,11 +8,11 @@ from notifier_kafka.contract.driver import Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryGivenUp, TransportUnavailable
 from notifier_kafka.spool.spool_pending import Pending
 from notifier_kafka.stats import losses
-from notifier_kafka.stats.counters import Accounts
+from notifier_kafka.stats.counters import Counters
 
 
 def test_a_copy_of_what_a_client_refused_is_not_sent_as_well() -> None:
-    pending = Pending(10, losses.Losses(Accounts(logging.getLogger())), lambda why: None)
+    pending = Pending(10, losses.Losses(Counters(logging.getLogger())), lambda why: None)
     record = Record("t", b"1")
     number, other = pending.hold(record), pending.hold(record)
     assert [held for held, _ in pending.uncopied()] == [number, other]
@@ -25,8 +25,8 @@ def test_a_copy_of_what_a_client_refused_is_not_sent_as_well() -> None:
 
 @pytest.mark.parametrize("while_it_is_written", [False, True])
 def test_a_copy_that_had_no_room_is_made_again_when_its_client_gives_up(*, while_it_is_written: bool) -> None:
-    accounts = Accounts(logging.getLogger())
-    pending = Pending(10, losses.Losses(accounts), lambda why: None)
+    counters = Counters(logging.getLogger())
+    pending = Pending(10, losses.Losses(counters), lambda why: None)
     number, other = (pending.hold(Record("t", b"1")) for _ in range(2))
     pending.uncopied()
     if while_it_is_written:
@@ -41,15 +41,15 @@ def test_a_copy_that_had_no_room_is_made_again_when_its_client_gives_up(*, while
     assert [held for held, _ in pending.uncopied()] == [number]
     pending.note_copies([number])
     assert (list(pending.records), pending.failed(), pending.unsafe()) == ([other], False, 0)
-    assert accounts.counts() == {}
+    assert counters.counts() == {}
     # What no client has any more is lost with its copy, and what the bus has is not.
     assert not pending.uncopy(number)
     pending.settle(other, Receipt(Partition("t", 0), 0))
     assert pending.uncopy(other)
 
 
-def pending(accounts: Accounts | None = None) -> Pending:
-    return Pending(10, losses.Losses(accounts or Accounts(logging.getLogger())), lambda why: None)
+def pending(counters: Counters | None = None) -> Pending:
+    return Pending(10, losses.Losses(counters or Counters(logging.getLogger())), lambda why: None)
 
 
 def test_a_copy_that_had_to_go_is_not_made_again_while_the_client_has_the_record() -> None:
@@ -67,8 +67,8 @@ def test_a_copy_that_had_to_go_is_not_made_again_while_the_client_has_the_record
 
 
 def test_what_its_client_gave_up_is_lost_where_its_copy_finds_no_room() -> None:
-    accounts = Accounts(logging.getLogger())
-    held = pending(accounts)
+    counters = Counters(logging.getLogger())
+    held = pending(counters)
     number = held.hold(Record("t", b"1"))
     held.settle(number, TransportUnavailable("away"))
     assert [found for found, _ in held.uncopied()] == [number]
@@ -76,12 +76,12 @@ def test_what_its_client_gave_up_is_lost_where_its_copy_finds_no_room() -> None:
     held.note_copies([number])
     assert (held.records, held.failed(), held.unsafe(), held.uncopied()) == ({}, False, 0, [])
     # Who asked tells of it.
-    assert accounts.counts() == {}
+    assert counters.counts() == {}
 
 
 def test_a_copy_that_goes_when_its_client_ends_is_counted_with_its_record() -> None:
-    accounts = Accounts(logging.getLogger())
-    held = pending(accounts)
+    counters = Counters(logging.getLogger())
+    held = pending(counters)
     kept, dropped = (held.hold(Record("t", b"1")) for _ in range(2))
     held.uncopied()
     held.note_copies([kept, dropped])
@@ -89,7 +89,7 @@ def test_a_copy_that_goes_when_its_client_ends_is_counted_with_its_record() -> N
     held.end()
     for number in (kept, dropped):
         held.settle(number, DeliveryGivenUp("the publisher was closed"))
-    assert accounts.counts() == {"lost.DeliveryGivenUp": 1}
+    assert counters.counts() == {"lost.DeliveryGivenUp": 1}
     assert (list(held.records), held.unsafe()) == ([kept], 0)
 
 

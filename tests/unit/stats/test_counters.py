@@ -10,11 +10,11 @@ import pytest
 
 from notifier_kafka.stats import counters
 
-LOG = logging.getLogger("accounts-under-test")
+LOG = logging.getLogger("counters-under-test")
 
 
 def test_a_burst_of_losses_is_two_lines_that_add_up(caplog: pytest.LogCaptureFixture) -> None:
-    made = counters.Accounts(LOG)
+    made = counters.Counters(LOG)
     for number in range(1_000):
         made.lose("OutboxFull", f"number {number}")
     made.lose("DeliveryFailed", "too large")
@@ -27,7 +27,7 @@ def test_a_burst_of_losses_is_two_lines_that_add_up(caplog: pytest.LogCaptureFix
 
 
 def test_no_loss_is_no_line(caplog: pytest.LogCaptureFixture) -> None:
-    made = counters.Accounts(LOG)
+    made = counters.Counters(LOG)
     made.add("handled", 3)
     made.report()
     assert made.counts() == {"handled": 3}
@@ -38,7 +38,7 @@ def test_a_loss_soon_after_a_line_is_told_without_another(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counters, "INTERVAL", 1.0)
-    made = counters.Accounts(LOG)
+    made = counters.Counters(LOG)
     for number in range(3):
         made.lose("OutboxFull", f"number {number}")
     deadline = time.monotonic() + 30
@@ -51,7 +51,7 @@ def test_a_loss_soon_after_a_line_is_told_without_another(
 
 
 def test_a_child_waits_for_no_thread_of_its_parent(caplog: pytest.LogCaptureFixture) -> None:
-    made = counters.Accounts(LOG)
+    made = counters.Counters(LOG)
     made.lose("OutboxFull", "first")
     made.lose("OutboxFull", "the parent's to tell")
     held, done = threading.Event(), threading.Event()
@@ -88,7 +88,7 @@ def until_ended(child: int) -> tuple[int, int]:
 
 
 def test_a_report_leaves_no_thread_behind() -> None:
-    made = counters.Accounts(LOG)
+    made = counters.Counters(LOG)
     made.lose("OutboxFull", "first")
     made.lose("OutboxFull", "second")
     later = made._later

@@ -17,8 +17,8 @@ from typing import Any, Literal, Self
 from oslo_config import cfg
 
 from notifier_kafka.bytes_client import json_config
-from notifier_kafka.config import plugins
 from notifier_kafka.config.transport_url import TransportURL
+from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Driver, Limits, OnFailure, Partition, Receipt, Record, Subscription
 from notifier_kafka.errors import CommitRefused, ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.publishing import transport

@@ -1,5 +1,6 @@
 """Objects whose threads, locks and queues are the parent's, and which begin anew in a child process."""
 
+import ctypes
 import os
 import weakref
 from typing import Protocol
@@ -20,3 +21,8 @@ def renewed() -> "weakref.WeakSet[Forked]":
 
     os.register_at_fork(after_in_child=start_all_afresh)
     return members
+
+
+def never_free(thing: object) -> None:
+    """Keep an object for ever: in a child process its destructor would wait for threads of the parent."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from notifier_kafka.config import options, plugins
+from notifier_kafka.config import options
+from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Receipt, Transaction
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification, make_notification

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from notifier_kafka.config import plugins
+from notifier_kafka.contract import plugins
 from notifier_kafka.errors import ConfigurationError, EncodeError
 from notifier_kafka.notification import Notification
 

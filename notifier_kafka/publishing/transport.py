@@ -7,9 +7,9 @@ import time
 
 from oslo_config import cfg
 
-from notifier_kafka.config import options, plugins
+from notifier_kafka.config import options
 from notifier_kafka.config.transport_url import TransportURL
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, plugins
 from notifier_kafka.contract import driver as driver_contract
 from notifier_kafka.contract.driver import Driver, Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (

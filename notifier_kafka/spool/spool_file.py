@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from oslo_config import cfg
 
-from notifier_kafka.config import plugins
 from notifier_kafka.config.transport_url import TransportURL
-from notifier_kafka.contract import driver
+from notifier_kafka.contract import driver, plugins
 from notifier_kafka.contract.driver import (
     Delivery,
     Driver,

@@ -19,8 +19,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from notifier_kafka.config import plugins
 from notifier_kafka.config.transport_url import TransportURL
+from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Driver, Limits, Partition, Record
 from notifier_kafka.errors import CommitRefused, MessagingException, TransportUnavailable
 from notifier_kafka.publishing import transport

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 from oslo_config import cfg
 
-from notifier_kafka.config import plugins
+from notifier_kafka.contract import plugins
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import secret_masking

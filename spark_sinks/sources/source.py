@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from notifier_kafka.config import plugins
+from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Span
 from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError

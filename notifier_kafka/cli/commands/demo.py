@@ -24,7 +24,8 @@ from notifier_kafka.cli.demo.aggregation import Aggregation
 from notifier_kafka.cli.demo.sandbox import Stage
 from notifier_kafka.cli.exits import Partial, UsageError
 from notifier_kafka.cli.output.progress_bar import Bar
-from notifier_kafka.config import options, plugins
+from notifier_kafka.config import options
+from notifier_kafka.contract import plugins
 from notifier_kafka.errors import DriverLoadFailure
 from notifier_kafka.jvm import jars, java
 from notifier_kafka.publishing.transport import NotificationTransport

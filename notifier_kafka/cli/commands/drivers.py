@@ -6,7 +6,7 @@ from importlib import metadata
 
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.output import text
-from notifier_kafka.config import plugins
+from notifier_kafka.contract import plugins
 from notifier_kafka.publishing import ordering_keys, transport
 from notifier_kafka.publishing.channels import channel
 

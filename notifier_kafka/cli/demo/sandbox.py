@@ -9,7 +9,7 @@ from typing import Any
 
 from notifier_kafka import target
 from notifier_kafka.cli.output.progress_bar import Bar
-from notifier_kafka.config import plugins
+from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Limits, Receipt, Record
 from notifier_kafka.errors import MessagingException, TopicNotFound
 from notifier_kafka.listening import listener

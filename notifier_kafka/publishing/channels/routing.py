@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import yaml
 from oslo_config import cfg
 
-from notifier_kafka.config import options, plugins
+from notifier_kafka.config import options
+from notifier_kafka.contract import plugins
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.publishing.channels.channel import NAMESPACE, Channel, Sending

@@ -4,7 +4,7 @@ from importlib import metadata
 
 import pytest
 
-from notifier_kafka.config import plugins
+from notifier_kafka.contract import plugins
 from notifier_kafka.errors import DriverNotFound
 from notifier_kafka.publishing.channels import messaging
 

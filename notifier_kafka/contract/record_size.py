@@ -1,0 +1,14 @@
+"""How large a record is: what outboxes, limits and queues count."""
+
+from notifier_kafka.contract.driver import Record
+
+
+def size_in_bytes(record: Record) -> int:
+    """Count the bytes of value, key and headers. Framing and compression are the log's."""
+    _, value, key, headers = record
+    size = len(value) if value else 0
+    if key:
+        size += len(key)
+    for name, content in headers:
+        size += len(name) + len(content)
+    return size

@@ -1,4 +1,4 @@
-"""What all tests share: loggers as they were, an environment with oslo.messaging. (Brokers: setup.cfg.)"""
+"""What all tests share: tiers and groups, loggers as they were, an environment with oslo.messaging."""
 
 import fcntl
 import logging
@@ -13,6 +13,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.shared.shared_run import SharedRun
+
 # An example that takes long says something of the machine only.
 hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -25,8 +27,61 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 for _of in ("SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_of, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+pytest_plugins = ["tests.shared.kafka.fixtures", "tests.shared.spark.fixtures"]
+
+HERE = pathlib.Path(__file__).parent
 VERSION = "18.3.1"
 PEER = (f"oslo.messaging[kafka]=={VERSION}", "oslo.middleware", "oslo.service[threading]", "fixtures")
+
+
+# These are closed by the garbage collector, and not where they were left: py4j's and kafka-python's.
+LEFT_OPEN = {
+    "spark": "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning",
+    "kafka": r"ignore:Exception ignored in. <ssl\.SSLSocket:pytest.PytestUnraisableExceptionWarning",
+}
+# Tests that ask for one of these run one after the other in one process, which has the only one.
+ONE_OF_A_KIND = ("spark", "jvm", "browser")
+# The longest first, so that none of them is alone at the end.
+FIRST = ("spark", "kafka", "long")
+
+_RUN = pytest.StashKey[SharedRun]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.stash[_RUN] = SharedRun()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _RUN in config.stash:
+        config.stash[_RUN].end()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes long, deal the tests out in groups, and begin with those that take longest."""
+    for item in items:
+        rooms = item.path.relative_to(HERE).parts
+        if rooms[0] == "long":
+            item.add_marker(pytest.mark.long)
+        for room in LEFT_OPEN.keys() & set(rooms):
+            item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN[room]))
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=_turn)
+
+
+def _group(item: pytest.Item) -> str:
+    """Name what runs together in one process: who shares a JVM or a browser, or else a file and a client."""
+    names = getattr(item, "fixturenames", ())
+    for one in ONE_OF_A_KIND:
+        if one in names:
+            return one
+    client = getattr(item, "callspec", None) and item.callspec.params.get("client")  # type: ignore[attr-defined]
+    return f"{item.path.relative_to(HERE)}-{client}" if client else str(item.path.relative_to(HERE))
+
+
+def _turn(item: pytest.Item) -> int:
+    rooms = item.path.relative_to(HERE).parts
+    return next((turn for turn, room in enumerate(FIRST) if room in rooms), len(FIRST))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

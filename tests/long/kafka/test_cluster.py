@@ -19,12 +19,15 @@ import pytest
 from kafka.admin import NewTopic
 
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
-from notifier_kafka.testing.clusters import ClusterMaker
+from notifier_kafka.testing.clusters import ClusterMaker, kafka_cluster
 from notifier_kafka_drivers.kafka.local import commands
 from notifier_kafka_drivers.kafka.local.broker_users import ADMIN, CLIENT, Security
 from notifier_kafka_drivers.kafka.local.cluster import Cluster
 from notifier_kafka_drivers.kafka.local.process import Process
 from tests.shared.checkout import ROOT
+
+# The fixture as users of the plugin have it: a broker for each process of a test run.
+__all__ = ["kafka_cluster"]
 
 CLIENTS = ("confluent-kafka", "kafka-python")
 DEADLINE = 60.0

@@ -1,4 +1,4 @@
-"""Clients of brokers run in the process of these tests."""
+"""kafka-python runs in the process of these tests, and leaves sockets to the garbage collector."""
 
 from tests.shared.left_sockets import grown_up, left_sockets
 

@@ -1,34 +1,22 @@
-"""One Spark for all tests of this directory: the first query alone takes longer than most tests."""
+"""One Spark for all tests: the first query alone takes longer than most of them."""
 
 import gc
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark import SparkConf
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 
-from notifier_kafka.jvm import jars, java
-from spark_sinks.engine import session
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # py4j leaves sockets to the garbage collector.
-    left = pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-    )
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(left)
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark() -> "Iterator[SparkSession]":
+    from notifier_kafka.jvm import jars
+    from spark_sinks.engine import session
+
     started = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     yield started
     started.stop()
@@ -44,6 +32,12 @@ def jvm() -> Iterator[Callable[[], dict[str, str]]]:
 
     One program at a time. It may have been killed: what it left running is stopped.
     """
+    from pyspark import SparkConf
+    from pyspark.java_gateway import launch_gateway
+
+    from notifier_kafka.jvm import jars, java
+    from spark_sinks.engine import session
+
     os.environ["JAVA_HOME"] = str(java.home_for_spark(java.find(java.SPARK)))
     properties = session.properties(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     gateway = launch_gateway(SparkConf().setAll(list(properties.items())))

@@ -27,7 +27,11 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 for _of in ("SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_of, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-pytest_plugins = ["tests.shared.kafka.fixtures", "tests.shared.spark.fixtures"]
+pytest_plugins = [
+    "tests.shared.faults_fixtures",
+    "tests.shared.kafka.fixtures",
+    "tests.shared.spark.fixtures",
+]
 
 HERE = pathlib.Path(__file__).parent
 VERSION = "18.3.1"
@@ -57,6 +61,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_RUN].end()
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what takes long, deal the tests out in groups, and begin with those that take longest."""
     for item in items:

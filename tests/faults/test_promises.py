@@ -4,11 +4,17 @@ import ast
 import pathlib
 import re
 
-HERE = pathlib.Path(__file__)
-ROOT = HERE.parents[2]
+from tests.shared.checkout import ROOT
+
 PAGE = ROOT / "docs" / "promises.md"
 # The judge's own, and this.
-NO_CASES = {"test_audit.py", "test_checker.py", "test_fuzz.py", "test_timings.py", HERE.name}
+NO_CASES = {
+    "test_audit.py",
+    "test_checker.py",
+    "test_fuzz.py",
+    "test_timings.py",
+    pathlib.Path(__file__).name,
+}
 
 
 def named() -> set[tuple[str, str]]:
@@ -40,8 +46,8 @@ def test_each_test_that_the_page_names_is_a_link_to_its_file() -> None:
 
 def test_each_case_is_on_the_page() -> None:
     cases = {
-        (f"tests/faults/{path.name}", test)
-        for path in HERE.parent.glob("test_*.py")
+        (path.relative_to(ROOT).as_posix(), test)
+        for path in (ROOT / "tests").glob("**/faults/test_*.py")
         if path.name not in NO_CASES
         for test in functions_of(path)
     }

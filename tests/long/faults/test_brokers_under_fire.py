@@ -69,27 +69,25 @@ def away(cluster: Cluster, number: int) -> Iterator[None]:
     cluster.start_node(number)
 
 
-def test_killed_and_started_again(breakable: Cluster, client: str, open_scene: OpenScene) -> None:
-    play(open_scene(kafka(breakable.url, client)), killed(breakable, 1))
+def test_killed_and_started_again(fragile: Cluster, client: str, open_scene: OpenScene) -> None:
+    play(open_scene(kafka(fragile.url, client)), killed(fragile, 1))
 
 
-def test_away_for_longer_than_the_poll_interval(
-    breakable: Cluster, client: str, open_scene: OpenScene
-) -> None:
-    play(open_scene(kafka(breakable.url, client, poll_interval=POLL_INTERVAL)), away(breakable, 1))
+def test_away_for_longer_than_the_poll_interval(fragile: Cluster, client: str, open_scene: OpenScene) -> None:
+    play(open_scene(kafka(fragile.url, client, poll_interval=POLL_INTERVAL)), away(fragile, 1))
 
 
 def test_hangs_for_longer_than_a_session(
-    breakable: Cluster, client: str, open_scene: OpenScene, tmp_path: pathlib.Path
+    fragile: Cluster, client: str, open_scene: OpenScene, tmp_path: pathlib.Path
 ) -> None:
-    played_beside_a_control(open_scene(kafka(breakable.url, client)), hung(breakable, 1), tmp_path)
+    played_beside_a_control(open_scene(kafka(fragile.url, client)), hung(fragile, 1), tmp_path)
 
 
 def test_the_leader_of_three_is_killed(
-    three: Cluster, client: str, open_scene: OpenScene, tmp_path: pathlib.Path
+    trio: Cluster, client: str, open_scene: OpenScene, tmp_path: pathlib.Path
 ) -> None:
-    scene = open_scene(kafka(three.url, client, topic_replication=3))
-    played_beside_a_control(scene, _leader_killed(three, scene), tmp_path)
+    scene = open_scene(kafka(trio.url, client, topic_replication=3))
+    played_beside_a_control(scene, _leader_killed(trio, scene), tmp_path)
 
 
 @contextlib.contextmanager

@@ -8,53 +8,15 @@ from typing import Any
 import pytest
 
 from faults.harness import Bus, Scene, kafka, opened
-from notifier_kafka.testing.clusters import mend
-from notifier_kafka_drivers.kafka.local.cluster import Cluster
 
 AT_ONCE = 0.0  # nobody needs the data
 TABLE = "faults"
-
-
-@pytest.fixture(scope="module")
-def breakable_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("breakable"), leashed=True)
-    cluster.start()
-    yield cluster
-    cluster.stop(AT_ONCE)
-
-
-@pytest.fixture(scope="module")
-def three_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("three"), 3, leashed=True)
-    cluster.start()
-    yield cluster
-    cluster.stop(AT_ONCE)
-
-
-@pytest.fixture
-def breakable(breakable_for_all: Cluster) -> Iterator[Cluster]:
-    """A broker to stop, kill or hang; it runs again for the next test."""
-    yield breakable_for_all
-    mend(breakable_for_all)
-
-
-@pytest.fixture
-def three(three_for_all: Cluster) -> Iterator[Cluster]:
-    """Three brokers to break; whole again for the next test."""
-    yield three_for_all
-    mend(three_for_all)
 
 
 @pytest.fixture
 def sqlite_bus(tmp_path: pathlib.Path) -> Bus:
     log = tmp_path / "bus.db"
     return Bus("sqlite", f"sqlite:///{log}?session_timeout=2", log)
-
-
-@pytest.fixture(params=["confluent-kafka", "kafka-python"])
-def client(request: pytest.FixtureRequest) -> str:
-    """Each test that asks for it runs with either client library."""
-    return str(request.param)
 
 
 @pytest.fixture(params=["sqlite", "confluent-kafka", "kafka-python"])

@@ -25,7 +25,7 @@ def scene(disk: SmallDisk, open_scene: Callable[[Bus], Scene]) -> Scene:
     return open_scene(disk.bus)
 
 
-@pytest.mark.parametrize("how", ["chunk", "stream"])
+@pytest.mark.parametrize("how", ["chunk", pytest.param("stream", marks=pytest.mark.long)])
 def test_publishing_waits_for_room_and_goes_on(scene: Scene, disk: SmallDisk, how: str) -> None:
     listener = scene.listen("listener", "crew", work=0.001)
     publisher = scene.publish("publisher", COUNT, how=how, rate=COUNT / 8)
@@ -38,6 +38,7 @@ def test_publishing_waits_for_room_and_goes_on(scene: Scene, disk: SmallDisk, ho
     assert verdict.acknowledged == COUNT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("breakage", ["", "IgnoresDeliveryErrors"])
 def test_without_retries_each_failure_is_told(scene: Scene, disk: SmallDisk, breakage: str) -> None:
     """And the product that keeps it for itself is found out."""

@@ -51,18 +51,6 @@ def test_readme_has_the_two_commands() -> None:
     assert test.endswith("tox")
 
 
-def test_ci_runs_the_second_command_of_the_readme() -> None:
-    lines = (ROOT / ".ci" / "run").read_text().splitlines()
-
-    assert lines[0] == "#!/usr/bin/env bash"
-    assert [line for line in lines if line and not line.startswith("#")] == [
-        "set -euo pipefail",
-        'cd "$(dirname "$0")/.."',
-        _commands()[1],
-    ]
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
-
-
 def test_what_the_tests_install_for_root_is_told_to_the_others() -> None:
     told = [
         set(found.split())

@@ -66,7 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what takes long, deal the tests out in groups, and begin with those that take longest."""
     for item in items:
         rooms = item.path.relative_to(HERE).parts
-        if rooms[0] == "long":
+        only_with = item.get_closest_marker("long_with")
+        if rooms[0] == "long" or (only_with and _client(item) in only_with.args):
             item.add_marker(pytest.mark.long)
         for room in LEFT_OPEN.keys() & set(rooms):
             item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN[room]))
@@ -80,8 +81,14 @@ def _group(item: pytest.Item) -> str:
     for one in ONE_OF_A_KIND:
         if one in names:
             return one
-    client = getattr(item, "callspec", None) and item.callspec.params.get("client")  # type: ignore[attr-defined]
+    client = _client(item)
     return f"{item.path.relative_to(HERE)}-{client}" if client else str(item.path.relative_to(HERE))
+
+
+def _client(item: pytest.Item) -> str | None:
+    """Name the client library that a test runs with, where it runs with each."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("client") if callspec else None
 
 
 def _turn(item: pytest.Item) -> int:

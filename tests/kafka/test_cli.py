@@ -98,6 +98,7 @@ class Deaf(Unheard):
         raise TransportUnavailable(f"topic {topic}: the brokers took too long")
 
 
+@pytest.mark.long_with("kafka-python")
 def test_a_topic_is_made_also_when_the_answer_was_late(connect: Connect, topic: str) -> None:
     driver = connect()
 

@@ -81,6 +81,7 @@ def released(endpoint: Endpoint) -> Iterator[None]:
         endpoint.released.set()
 
 
+@pytest.mark.long_with("kafka-python")
 def test_a_rebalance_while_an_endpoint_works_loses_nothing_and_repeats_a_batch_at_most(
     kafka_cluster: Cluster, transports: Transports, topic: str
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_rebalance_while_an_endpoint_works_loses_nothing_and_repeats_a_batch_a
     assert repeated <= BATCH
 
 
+@pytest.mark.long_with("kafka-python")
 def test_a_broker_that_restarts_under_a_listener_is_said_once_and_costs_nothing(
     fragile: Cluster, transports: Transports, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:

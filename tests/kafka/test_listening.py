@@ -80,6 +80,7 @@ def test_a_private_group_keeps_no_position_and_leaves_none(connect: Connect, top
     assert driver.admin().describe_group(group).positions == {}
 
 
+@pytest.mark.long
 def test_a_member_at_work_for_longer_than_the_poll_interval_stays(connect: Connect, topic: str) -> None:
     driver = connect(poll_interval=6.0, session_timeout=6.0)
     driver.admin().create_topic(topic, 1)
@@ -140,6 +141,7 @@ def test_who_joins_does_not_wait_for_a_member_at_work(connect: Connect, topic: s
     assert taken[0].partition in refusal.value.partitions
 
 
+@pytest.mark.long
 def test_members_that_are_polled_in_turn_settle(connect: Connect, topic: str) -> None:
     """A join of one ends while the other is polled: it must count, not be begun again."""
     driver = connect()
@@ -162,6 +164,7 @@ def test_members_that_are_polled_in_turn_settle(connect: Connect, topic: str) ->
     assert seen == set(range(40))
 
 
+@pytest.mark.long
 def test_who_waits_for_a_topic_that_is_not_there_has_the_others_join_once(
     connect: Connect, topic: str, client: str
 ) -> None:
@@ -192,6 +195,7 @@ def test_who_waits_for_a_topic_that_is_not_there_has_the_others_join_once(
     assert len(joins) == (2 if client == "kafka-python" else 1)
 
 
+@pytest.mark.long_with("kafka-python")
 # A connection that kafka-python is just making when it is closed is left to the collector.
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
 def test_who_leaves_while_it_joins_keeps_nobody_waiting(connect: Connect, topic: str) -> None:

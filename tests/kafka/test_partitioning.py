@@ -104,6 +104,7 @@ def test_a_function_that_fails_costs_the_caller_that_record(
         assert settled[-1] == Receipt(Partition(topic, 1), 0)
 
 
+@pytest.mark.long
 def test_a_topic_made_again_has_its_partitions_counted_again(connect: Connect, topic: str) -> None:
     driver = connect(partitioner="digit", topic_partitions=4, topic_replication=1)
     driver.admin().create_topic(topic, 1)

@@ -79,6 +79,7 @@ def held(bus: NotificationTransport, topic: str) -> list[Delivery]:
     return [delivery for span in bus.driver.spans([topic]) for delivery in bus.driver.read(span)]
 
 
+@pytest.mark.long_with("kafka-python")
 def test_dead_letters_are_counted_shown_and_given_back(
     bus: NotificationTransport, run: Run, topic: str, pool: str
 ) -> None:
@@ -163,6 +164,7 @@ def test_own_positions_count_ahead_of_and_behind_the_groups(
         until(lambda: behind.handled == [8, 9, 10], "those behind the position, again")
 
 
+@pytest.mark.long_with("kafka-python")
 def test_one_that_waits_holds_up_no_other(bus: NotificationTransport, topic: str, pool: str) -> None:
     """With a wait of its own for each: the one that failed has a longer one."""
     bus.conf.set_override("requeue_delay", 60.0, group="listener")

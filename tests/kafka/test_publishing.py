@@ -157,6 +157,7 @@ def test_without_retries(connect: Connect, topic: str) -> None:
     assert contents(driver, topic) == [b"%d" % n for n in range(50)]
 
 
+@pytest.mark.long_with("confluent-kafka")
 def test_a_topic_deleted_in_use_is_made_again(connect: Connect, topic: str) -> None:
     driver = connect()
     settled: list[Any] = []
@@ -227,6 +228,7 @@ def test_receipts_say_where_a_record_lies(connect: Connect, topic: str) -> None:
     assert settled == [Receipt(Partition(topic, 0), n) for n in range(3)]
 
 
+@pytest.mark.long_with("kafka-python")
 def test_who_waits_in_vain_for_a_receipt_is_told_what_is_wrong(client: str) -> None:
     conf = cfg.ConfigOpts()
     conf([], project="test", default_config_files=[], default_config_dirs=[])

@@ -80,6 +80,7 @@ def test_only_who_reads_what_is_uncommitted_sees_an_aborted_one(connect: Connect
         assert [delivery.record.value for delivery in gather(member, len(seen))] == seen
 
 
+@pytest.mark.long_with("kafka-python")
 def test_without_brokers_a_commit_ends_in_time(connect_to: Connect) -> None:
     transaction = connect_to("kafka://127.0.0.1:1").transaction()
     transaction.offer(Record("t", b"1"))
@@ -110,6 +111,7 @@ def hang(cluster: Cluster) -> None:
     until(lambda: state.read_text().rpartition(")")[2].split()[0] == "T", "the broker to be held")
 
 
+@pytest.mark.long
 def test_a_commit_that_is_not_answered_says_that_it_may_be_either(
     fragile: Cluster, connect_to: Connect, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

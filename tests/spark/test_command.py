@@ -112,6 +112,7 @@ def test_what_spark_submit_needs_is_fetched_with_the_java_of_the_file(tmp_path: 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_options_that_reach_a_run(tmp_path: Path) -> None:
     """A bound, a horizon and properties of Spark's, in a process with a Spark of its own."""
     made = rig.Rig(tmp_path)

@@ -4,6 +4,7 @@ import datetime
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -132,6 +133,7 @@ def test_where_the_codec_reads_more(spark: SparkSession) -> None:
     assert reasons == ["no JSON", "larger than 8 MiB"]
 
 
+@pytest.mark.long
 def test_large_and_deep_values_end_nothing(spark: SparkSession) -> None:
     """Many at once, just below the bounds, in one task."""
     text = b'{"priority": "INFO", "payload": "' + b"x\\u00e9[" * 120_000 + b'"}'

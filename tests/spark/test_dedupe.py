@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -82,6 +83,7 @@ def stamped(made: rig.Rig, stamps: Sequence[int]) -> None:
     log.close()
 
 
+@pytest.mark.long
 def test_absurd_stamps(spark: SparkSession, tmp_path: Path) -> None:
     """A producer may stamp its records with any number: its event's time counts then, or that of 2000."""
     made = rig.Rig(tmp_path, METRICS)

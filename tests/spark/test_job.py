@@ -138,6 +138,7 @@ def test_beginning_at_the_end_a_backfill_and_a_loss(spark: SparkSession, tmp_pat
     assert sum(table(tmp_path / "rows.db").values()) == sum(counted.values()) + 5
 
 
+@pytest.mark.long
 def test_where_a_run_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     """What a bound left out of a first run, or lost, stays so, also of a partition that had nothing."""
     made = rig.Rig(tmp_path, FEW[:1])
@@ -228,6 +229,7 @@ def test_a_sink_of_others_that_fails_and_catches_up(
     assert sorted(path.name for path in (tmp_path / "out" / "_batches").iterdir()) == ["00000001", "00000002"]
 
 
+@pytest.mark.long
 def test_a_batch_of_many_topics(spark: SparkSession, tmp_path: Path) -> None:
     """Each record keeps its place among all, however many topics and partitions there are."""
     made = rig.Rig(tmp_path, FEW[:1], f"sqlite:///{tmp_path}/log.db?partitions=2&synchronous=normal")

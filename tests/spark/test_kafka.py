@@ -86,6 +86,7 @@ def newest(deliveries: Iterable[Delivery]) -> dict[recount.Key, float]:
     )
 
 
+@pytest.mark.long
 def test_a_job_over_tls_with_a_login(spark: SparkSession, tmp_path: Path, make_kafka_cluster: Any) -> None:
     cluster = make_kafka_cluster(security=Security(tls=True, sasl="scram"))
     made = rig.Rig(tmp_path, test_job.FEW[:1], cluster.url, str(cluster.ini()))
@@ -157,6 +158,7 @@ def test_a_topic_that_is_deleted_when_it_is_to_be_read(
     made.transport.cleanup()
 
 
+@pytest.mark.long
 def test_a_broker_that_restarts_while_it_is_read(
     spark: SparkSession, tmp_path: Path, make_kafka_cluster: Any
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_broker_that_restarts_while_it_is_read(
     made.transport.cleanup()
 
 
+@pytest.mark.long
 def test_submitted_to_a_cluster(tmp_path: Path, kafka_cluster: Any) -> None:
     made = rig.Rig(tmp_path, test_job.FEW[:1], url=kafka_cluster.url)
     made.driver.admin().create_topic("submitted.info", 2)

@@ -394,6 +394,7 @@ def test_the_commands_show_and_send_what_is_left(bus: Bus) -> None:
     assert bus.status() == []
 
 
+@pytest.mark.long
 def test_a_spool_that_is_too_large_drops_its_oldest_and_tells_of_each(bus: Bus) -> None:
     told: list[Any] = []
     sender = bus.sender(

@@ -61,6 +61,7 @@ def a_command_mends(row: dict[str, Any]) -> None:
         assert importlib.util.find_spec(found[0].split()[2])
 
 
+@pytest.mark.long
 def test_what_mends_it_is_a_command(bare: BareSite, tmp_path: pathlib.Path) -> None:
     (tmp_path / "log.db").write_bytes(b"no database " * 100)
     bare.java("new", 25)

@@ -132,6 +132,7 @@ def killed(what: str, origin: Path, copies: Path) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.long
 def test_a_ledger_killed_at_every_step_of_merging(tmp_path: Path) -> None:
     kept = ledger.Ledger(tmp_path / "origin")
     for batch in range(1, 4):

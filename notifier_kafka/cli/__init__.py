@@ -1,0 +1,1 @@
+"""The command line. Private: its interface is the program ``notifier-kafka``."""

@@ -1,0 +1,1 @@
+"""The disk between publishers and a log that is slow or away. Private."""

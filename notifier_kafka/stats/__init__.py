@@ -1,0 +1,1 @@
+"""Counters of notifications, and of those lost. Private; ``Stats`` is in ``notifier_kafka``."""

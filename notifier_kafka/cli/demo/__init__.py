@@ -1,0 +1,1 @@
+"""What ``notifier-kafka demo`` and ``bench`` run. Private."""

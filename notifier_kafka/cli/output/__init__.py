@@ -1,0 +1,1 @@
+"""Text, tables and bars for a terminal. Private."""

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from oslo_config import cfg, iniparser
 
+from notifier_kafka.contract import did_you_mean
+
 LOG = logging.getLogger(__name__)
 
 # How alike two names are of which one is taken for a slip of the other. Groups that differ by
@@ -63,12 +65,8 @@ def warn_of_unknown(conf: cfg.ConfigOpts, group: str, known: Collection[str]) ->
     for file in read(conf):
         for name in file.names(group):
             if name not in known and (group not in conf or name not in conf[group]):
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {near[0]}? " if near else ""
-                LOG.warning(
-                    "%s, [%s]: nothing reads %r: %sknown are %s",
-                    *(file.path, group, name, hint, ", ".join(sorted(known))),
-                )
+                choices = did_you_mean.hint_and_choices(name, sorted(known))
+                LOG.warning("%s, [%s]: nothing reads %r: %s", file.path, group, name, choices)
 
 
 def warn_of_default(conf: cfg.ConfigOpts, name: str) -> None:

@@ -1,12 +1,12 @@
 """How the values of a group of options are read, and what is said of a wrong one."""
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
 
 from notifier_kafka.config import ini_files
+from notifier_kafka.contract import did_you_mean
 from notifier_kafka.errors import ConfigurationError
 
 # What oslo.config raises for a value that cannot be read. NoSuchOptError is what becomes of
@@ -137,8 +137,5 @@ def _convert(opt: cfg.Opt, text: Any, place: str) -> Any:
 def _refuse_unknown(names: Iterable[str], known: Collection[str], where: str) -> None:
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ConfigurationError(
-                f"{where}: unknown option {name!r}: {hint}known are {', '.join(sorted(known))}"
-            )
+            choices = did_you_mean.hint_and_choices(name, sorted(known))
+            raise ConfigurationError(f"{where}: unknown option {name!r}: {choices}")

@@ -14,7 +14,7 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification, make_notification
 from notifier_kafka.publishing import message_ids, ordering_keys
 from notifier_kafka.publishing.channels import channel
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.publishing.transport import NotificationTransport, get_notification_transport  # noqa: F401 - where oslo.messaging has it
 from notifier_kafka.stats.publisher_stats import Stats
 from notifier_kafka.wire.serializer import NoOpSerializer, Serializer
@@ -215,7 +215,7 @@ class Notifier:
     def _send(self, notifications: Sequence[Notification]) -> Sent:
         how, waiter = self._how, None
         if self._wait or self._transactions:
-            waiter = Waiter() if self._wait else None
+            waiter = DeliveryWaiter() if self._wait else None
             how = how._replace(waiter=waiter, transaction=self._transactions.get(threading.get_ident()))
         refusal: MessagingException | None = None
         for each in self._channels:

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from notifier_kafka.contract.driver import Transaction
 from notifier_kafka.notification import Notification
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.publishing.transport import NotificationTransport
 
 NAMESPACE = "notifier_kafka.channels"
@@ -24,7 +24,7 @@ class Sending(NamedTuple):
 
     retry: int
     key: Callable[[Notification], bytes | None]
-    waiter: Waiter | None = None
+    waiter: DeliveryWaiter | None = None
     transaction: Transaction | None = None
 
 

@@ -10,7 +10,6 @@
 A notification goes to a channel once, however many groups send it there.
 """
 
-import difflib
 import fnmatch
 import logging
 import re
@@ -21,7 +20,7 @@ import yaml
 from oslo_config import cfg
 
 from notifier_kafka.config import options
-from notifier_kafka.contract import plugins
+from notifier_kafka.contract import did_you_mean, plugins
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.publishing.channels.channel import NAMESPACE, Channel, Sending
@@ -126,13 +125,13 @@ def _route(where: str, channel: Any, rules: Any) -> Route:
     known = plugins.names(NAMESPACE)
     if not isinstance(channel, str) or channel not in known or channel == "routing":
         usable = [name for name in known if name != "routing"]
-        raise ConfigurationError(f"{where}: no such channel: {_choices(channel, usable)}")
+        choices = did_you_mean.hint_and_choices(channel, usable)
+        raise ConfigurationError(f"{where}: no such channel: {choices}")
     lists: dict[str, list[str]] = {}
     for key, patterns in _members(where, "rules", rules):
         if key not in (EVENTS, PRIORITY_RULE):
-            raise ConfigurationError(
-                f"{where}: unknown key {key!r}: {_choices(key, [EVENTS, PRIORITY_RULE])}"
-            )
+            choices = did_you_mean.hint_and_choices(key, [EVENTS, PRIORITY_RULE])
+            raise ConfigurationError(f"{where}: unknown key {key!r}: {choices}")
         if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
             raise ConfigurationError(f"{where}, {key}: a list of patterns (text) is needed")
         lists[key] = patterns
@@ -155,13 +154,7 @@ def _priorities(where: str, patterns: list[str] | None) -> frozenset[str] | None
         text = "warn" if pattern.lower() == "warning" else pattern.lower()
         matching = fnmatch.filter(PRIORITIES, text)
         if not matching:
-            raise ConfigurationError(
-                f"{where}, {PRIORITY_RULE}: no priority is like {pattern!r}: {_choices(text, PRIORITIES)}"
-            )
+            choices = did_you_mean.hint_and_choices(text, PRIORITIES)
+            raise ConfigurationError(f"{where}, {PRIORITY_RULE}: no priority matches {pattern!r}: {choices}")
         accepted.update(matching)
     return frozenset(accepted)
-
-
-def _choices(name: object, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1)
-    return (f"did you mean {near[0]}? " if near else "") + f"known are {', '.join(known)}"

@@ -10,7 +10,7 @@ from notifier_kafka.errors import ConfigurationError, DeliveryFailed, EncodeErro
 from notifier_kafka.notification import Notification
 from notifier_kafka.publishing import ordering_keys
 from notifier_kafka.publishing.channels import channel, routing, test
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.publishing.transport import get_notification_transport
 from tests.shared.checkout import ROOT
 
@@ -121,7 +121,7 @@ def test_a_channel_that_raises_costs_the_others_nothing_and_who_waits_hears_of_i
     assert arrived(chosen, notification("a.b")) == [("a.b", "INFO")]
     assert "The channel log failed" in caplog.text
     with pytest.raises(DeliveryFailed, match="the channel log raised OSError"):
-        chosen.send([notification("a.b")], HOW._replace(waiter=Waiter()))
+        chosen.send([notification("a.b")], HOW._replace(waiter=DeliveryWaiter()))
     assert len(test.NOTIFICATIONS) == 2
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from urllib import parse
 
-from notifier_kafka.config.secret_masking import mask_text
 from notifier_kafka.contract import did_you_mean
+from notifier_kafka.contract.secret_masking import mask_text
 from notifier_kafka.errors import ConfigurationError
 
 PRODUCER = "KafkaProducerConfig"

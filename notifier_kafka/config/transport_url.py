@@ -9,7 +9,8 @@ from urllib import parse
 from oslo_config import cfg
 
 from notifier_kafka.config import options, reading
-from notifier_kafka.contract.url import DriverURL, TransportHost, mask
+from notifier_kafka.contract.secret_masking import mask_transport_url
+from notifier_kafka.contract.url import DriverURL, TransportHost
 from notifier_kafka.errors import InvalidTransportURL
 
 _BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|/?$)")
@@ -31,14 +32,16 @@ class TransportURL(DriverURL):
         if not isinstance(text, str):
             raise InvalidTransportURL(type(text).__name__, "a URL is text")
         if not _is_unicode(text):
-            raise InvalidTransportURL(mask(text), "no Unicode text")
+            raise InvalidTransportURL(mask_transport_url(text), "no Unicode text")
         if not _BEGINNING.match(text):
-            raise InvalidTransportURL(mask(text), "no driver named; it begins like kafka:// or sqlite://")
+            raise InvalidTransportURL(
+                mask_transport_url(text), "no driver named; it begins like kafka:// or sqlite://"
+            )
         try:
             parts = _split(text)
         except ValueError:
             # Python's reason quotes the whole login.
-            raise InvalidTransportURL(mask(text), f"hosts that no URL has; {_ENCODE}") from None
+            raise InvalidTransportURL(mask_transport_url(text), f"hosts that no URL has; {_ENCODE}") from None
         _refuse_stray(text, parts)
         query = {k: ",".join(v) for k, v in parse.parse_qs(parts.query, keep_blank_values=True).items()}
         hosts = [_parse_host(text, host) for host in parts.netloc.split(",") if host]
@@ -77,7 +80,7 @@ def _refuse_stray(text: str, parts: parse.SplitResult) -> None:
     logins = ["@" in host for host in parts.netloc.split(",")]
     stray = parts.netloc and ("@" in parts.path + parts.query or (any(logins) and not logins[0]))
     if parts.fragment or stray:
-        raise InvalidTransportURL(mask(text), f"a # or @ in the wrong place; {_ENCODE}")
+        raise InvalidTransportURL(mask_transport_url(text), f"a # or @ in the wrong place; {_ENCODE}")
 
 
 def _parse_host(url: str, text: str) -> TransportHost:
@@ -87,9 +90,11 @@ def _parse_host(url: str, text: str) -> TransportHost:
         parts = parse.urlsplit(f"//{address}")
         hostname, port = parts.hostname, parts.port
     except ValueError:
-        raise InvalidTransportURL(mask(url), f"a port is a number up to 65535; {_ENCODE}") from None
+        raise InvalidTransportURL(
+            mask_transport_url(url), f"a port is a number up to 65535; {_ENCODE}"
+        ) from None
     if hostname is None and address:
-        raise InvalidTransportURL(mask(url), "a port without a host name")
+        raise InvalidTransportURL(mask_transport_url(url), "a port without a host name")
     # urlsplit lowers the name; the log of a broker's operator should show what was written.
     start = address.lower().find(hostname or "")
     return TransportHost(

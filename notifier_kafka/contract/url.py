@@ -6,7 +6,6 @@ and nothing in this package logs or raises anything else.
 """
 
 import abc
-import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import TypeVar, overload
@@ -14,9 +13,7 @@ from urllib import parse
 
 from oslo_config import cfg
 
-MASK = "***"
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+from notifier_kafka.contract.secret_masking import MASK, is_secret_option
 
 Settings = TypeVar("Settings")
 
@@ -117,27 +114,6 @@ class DriverURL(abc.ABC):
     def _spell(self, netlocs: list[str], secret: str | None) -> str:
         text = f"{self.transport}://{','.join(netlocs)}/{parse.quote(self.virtual_host or '')}"
         if self.query:
-            shown = {k: secret if secret and _is_secret(k) else v for k, v in self.query.items()}
+            shown = {k: secret if secret and is_secret_option(k) else v for k, v in self.query.items()}
             text += "?" + parse.urlencode(shown, safe="*")
         return text
-
-
-def mask(text: str) -> str:
-    """Hide whatever may be a password in a URL that could not be parsed.
-
-    Rather too much than too little: a password with a character that should have been
-    encoded can end up in any part.
-    """
-    scheme, mark, rest = text.partition("://")
-    if not _SCHEME.fullmatch(scheme) or "://" in rest:
-        scheme, mark, rest = "", "", text  # where the driver's name ends is anyone's guess
-    login, at, place = rest.rpartition("@")
-    base, question, _ = place.partition("?")
-    base = re.sub(r":(?!\d*(?:[],/:]|$)).*", f":{MASK}", base.partition("#")[0])
-    if at and "?" in login:
-        base = ""  # an @ in the query: where the hosts end is anyone's guess
-    return f"{scheme}{mark}{MASK + at if at else ''}{base}" + (f"?{MASK}" if question else "")
-
-
-def _is_secret(name: str) -> bool:
-    return "password" in name or "secret" in name or "token" in name or name == "client_properties"

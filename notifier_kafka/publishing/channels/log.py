@@ -5,7 +5,7 @@ import logging
 import re
 from collections.abc import Sequence
 
-from notifier_kafka.config import secret_masking
+from notifier_kafka.contract import secret_masking
 from notifier_kafka.notification import Notification
 from notifier_kafka.publishing.channels import channel
 from notifier_kafka.wire import codec

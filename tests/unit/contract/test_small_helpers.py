@@ -1,4 +1,4 @@
-"""What is decided once for all rooms: backoff, record sizes, callbacks of users, threads, hints at misspelt names."""
+"""Policies that are decided once: backoff, record sizes, users' callbacks, threads, misspelt names."""
 
 import logging
 import threading

@@ -148,9 +148,9 @@ def read(config: str, kind: str) -> dict[str, str]:
         parsed = json.loads(config)
         json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair
     except UnicodeError:
-        raise ConfigurationError("the client's configuration is no Unicode text") from None
+        raise ConfigurationError("the client's configuration is not Unicode text") from None
     except ValueError as error:
-        raise ConfigurationError(f"the client's configuration is no JSON: {error}") from None
+        raise ConfigurationError(f"the client's configuration is not JSON: {error}") from None
     except RecursionError:
         raise ConfigurationError("the client's configuration is nested too deeply") from None
     if not isinstance(parsed, dict) or not isinstance(parsed.get("Properties"), dict):

@@ -1,8 +1,8 @@
 """The transport URL as a driver sees it.
 
-The classes keep oslo.messaging's names and attributes. ``str()`` of a URL is the whole
-URL, because programs store and pass it on; ``repr()`` and ``masked()`` hide passwords,
-and nothing in this package logs or raises anything else.
+The classes keep oslo.messaging's names and attributes. ``str()`` returns the whole URL,
+because programs store it and pass it on. ``repr()`` and ``masked()`` hide passwords; this
+package uses only these in logs and errors.
 """
 
 import abc
@@ -44,7 +44,7 @@ class TransportHost:
         return f"<TransportHost {', '.join(f'{k}={v!r}' for k, v in shown.items() if v)}>"
 
     def netloc(self, password: str | None) -> str:
-        """Spell the host as in a URL, with ``password`` in the place of its own."""
+        """Return the host as it stands in a URL, with ``password`` in place of its own."""
         login = ""
         if self.username is not None or password is not None:
             login = parse.quote(self.username or "", "")
@@ -56,7 +56,7 @@ class TransportHost:
 class DriverURL(abc.ABC):
     """A parsed transport URL, with the configuration that its driver reads.
 
-    Users make a ``notifier_kafka.TransportURL``, which knows how to parse one.
+    The class that users have is ``notifier_kafka.TransportURL``, which can also parse one.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class DriverURL(abc.ABC):
     def settings(
         self, group: str, opts: Sequence[cfg.Opt], kind: Callable[..., object] = SimpleNamespace
     ) -> object:
-        """Read a group of options, those in the URL's query first, into ``kind``.
+        """Read a group of options; those in the URL's query win.
 
-        ``kind`` is called with a keyword argument for each option: a dataclass, or a namespace.
+        ``kind``, such as a dataclass, is called with a keyword argument for each option.
         """
 
     def masked(self) -> str:
-        """Spell the URL without its passwords."""
+        """Return the URL as text with its passwords masked."""
         return self._spell([host.netloc(MASK if host.password else None) for host in self.hosts], MASK)
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class DriverURL(abc.ABC):
         return hash((tuple(self.hosts), self.transport, self.virtual_host))
 
     def _identity(self) -> tuple[object, ...]:
-        # oslo.messaging leaves the query out; two URLs that differ in it are not the same to us.
+        # oslo.messaging leaves out the query. For us, URLs that differ in it are different.
         return self.transport, self.virtual_host, self.hosts, self.query
 
     def _spell(self, netlocs: list[str], secret: str | None) -> str:

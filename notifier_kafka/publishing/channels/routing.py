@@ -1,4 +1,4 @@
-"""The channel routing: a YAML file says which notifications go to which channels.
+"""The channel routing: a YAML file decides which notifications go to which channels.
 
 ::
 
@@ -7,7 +7,7 @@
         accepted_events: [compute.instance.*]     # shell patterns; absent: all
         accepted_priorities: [warn, error]        # absent: all
 
-A notification goes to a channel once, however many groups send it there.
+A notification goes to a channel only once, even if several groups send it there.
 """
 
 import fnmatch
@@ -40,14 +40,14 @@ class Route(NamedTuple):
     priorities: frozenset[str] | None
 
     def accepts(self, notification: Notification) -> bool:
-        """Say whether both rules hold. Without an event type only ``*`` matches."""
+        """Say whether both rules match. A notification without an event type matches only ``*``."""
         if self.priorities is not None and notification.priority.lower() not in self.priorities:
             return False
         return self.events is None or self.events.match(notification.event_type or "") is not None
 
 
 class RoutingChannel(Channel):
-    """Passes notifications on to other channels by event type and priority."""
+    """Forwards notifications to other channels by event type and priority."""
 
     def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
         super().__init__(conf, topics, transport)
@@ -70,7 +70,7 @@ class RoutingChannel(Channel):
                 if accepted:
                     self._channels[name].send(accepted, how)
             except MessagingException as error:
-                # The channels do not depend on each other: the rest is served first.
+                # The channels are independent: the others get the notifications first.
                 refusal = refusal or error
             except Exception as error:  # a third party's channel must not stop the others
                 LOG.exception("The channel %s failed", name)
@@ -81,18 +81,18 @@ class RoutingChannel(Channel):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a name that stands twice, of which YAML would silently drop the first."""
+    """Refuses a name that occurs twice. YAML would silently drop the first one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for name in names:
             if names.count(name) > 1:
-                raise yaml.MarkedYAMLError(problem=f"{name!r} stands twice", problem_mark=node.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{name!r} occurs twice", problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
 
 
 def read_routes(path: str) -> list[Route]:
-    """Read a routing file. What is wrong with it is one ``ConfigurationError``."""
+    """Read a routing file. Raises ``ConfigurationError`` when anything in it is wrong."""
     if not path:
         raise ConfigurationError(
             "routing_config is not set: the channel routing needs the path of a YAML file"
@@ -104,8 +104,8 @@ def read_routes(path: str) -> list[Route]:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: nested too deeply") from None
-    except (yaml.YAMLError, ValueError) as error:  # PyYAML lets an impossible date through as it is
-        raise ConfigurationError(f"{path}: not readable: {' '.join(str(error).split())}") from None
+    except (yaml.YAMLError, ValueError) as error:  # PyYAML raises a bare ValueError for an impossible date
+        raise ConfigurationError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     return [
         _route(f"{path}, group {group!r}, channel {channel!r}", channel, rules)
         for group, channels in _members(path, "groups", groups)

@@ -1,21 +1,23 @@
-"""Notifications in the style of oslo.messaging that are not lost.
+"""Notifications with oslo.messaging's API, over Kafka or an embedded log, that are not lost.
 
-A program that uses oslo.messaging for notifications only goes on as it is with
+A program that uses oslo.messaging only for notifications works unchanged with
 ``import notifier_kafka as oslo_messaging``.
 """
 
 from notifier_kafka import conffixture, notify, server
 from notifier_kafka import errors as exceptions
 from notifier_kafka.conffixture import ConfFixture
-from notifier_kafka.config.options import set_transport_defaults
+from notifier_kafka.config.options import ListenerPolicy, set_transport_defaults
 from notifier_kafka.config.transport_url import TransportURL
-from notifier_kafka.contract.driver import Receipt
+from notifier_kafka.contract.driver import Partition, Receipt
 from notifier_kafka.contract.url import TransportHost
 from notifier_kafka.errors import (
     CommitRefused,
     ConfigurationError,
     DecodeError,
+    DeliveryBarred,
     DeliveryFailed,
+    DeliveryGivenUp,
     DriverLoadFailure,
     DriverNotFound,
     EncodeError,
@@ -43,10 +45,15 @@ from notifier_kafka.integrations.logging_handlers import (
 )
 from notifier_kafka.integrations.wsgi import RequestNotifier
 from notifier_kafka.listening.filters import NotificationFilter
-from notifier_kafka.listening.listener import get_batch_notification_listener, get_notification_listener
+from notifier_kafka.listening.listener import (
+    Listener,
+    get_batch_notification_listener,
+    get_notification_listener,
+)
 from notifier_kafka.notification import Notification, NotificationResult
 from notifier_kafka.publishing.notifier import Notifier
 from notifier_kafka.publishing.transport import NotificationTransport, get_notification_transport
+from notifier_kafka.stats.publisher_stats import Stats
 from notifier_kafka.target import Target
 from notifier_kafka.version import __version__
 from notifier_kafka.wire.serializer import JsonPayloadSerializer, NoOpSerializer, Serializer
@@ -56,7 +63,9 @@ __all__ = [
     "ConfFixture",
     "ConfigurationError",
     "DecodeError",
+    "DeliveryBarred",
     "DeliveryFailed",
+    "DeliveryGivenUp",
     "DriverLoadFailure",
     "DriverNotFound",
     "EncodeError",
@@ -65,6 +74,8 @@ __all__ = [
     "InvalidTarget",
     "InvalidTransportURL",
     "JsonPayloadSerializer",
+    "Listener",
+    "ListenerPolicy",
     "LogUnusable",
     "LoggingErrorNotificationHandler",
     "LoggingNotificationHandler",
@@ -79,6 +90,7 @@ __all__ = [
     "NotificationTransport",
     "Notifier",
     "OutboxFull",
+    "Partition",
     "PublishErrorsHandler",
     "Receipt",
     "RequestNotifier",
@@ -86,6 +98,7 @@ __all__ = [
     "ServerListenError",
     "SpoolFull",
     "SpoolTooOld",
+    "Stats",
     "Target",
     "TaskTimeout",
     "TopicNotFound",
@@ -102,3 +115,12 @@ __all__ = [
     "server",
     "set_transport_defaults",
 ]
+
+
+# Documented modules, which programs import by their path.
+_MODULES = ("client", "driver", "errors", "forks", "outbox", "testing", "url")
+
+
+def __dir__() -> list[str]:
+    """List the public names. All other modules in here are private."""
+    return [*__all__, *(name for name in _MODULES if name in globals())]

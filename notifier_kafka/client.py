@@ -1,4 +1,4 @@
-"""The plain bytes client; it is in ``notifier_kafka.bytes_client``."""
+"""The plain bytes client; see ``notifier_kafka.bytes_client.client``."""
 
 from notifier_kafka.bytes_client.client import Consumer, Producer
 

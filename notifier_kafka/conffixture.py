@@ -1,4 +1,4 @@
-"""A fixture for tests that override options."""
+"""oslo.messaging's fixture for tests that override options."""
 
 import contextlib
 import functools
@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from notifier_kafka.config import options
 
-# Names of before oslo.messaging 2.0 that old tests still override.
+# Names from before oslo.messaging 2.0, which old tests still override.
 _OLD_NAMES = {
     "notification_driver": "driver",
     "notification_transport_url": "transport_url",
@@ -19,9 +19,9 @@ _OLD_NAMES = {
 
 
 class ConfFixture:
-    """Overrides options for a test and takes everything back after it.
+    """Overrides options for a test, and restores them after it.
 
-    With ``useFixture`` of testtools and fixtures, neither of which is needed, or alone::
+    Works with ``useFixture`` of testtools and fixtures, which need not be installed, or alone::
 
         with ConfFixture(conf, "sqlite://"):
             ...
@@ -45,7 +45,7 @@ class ConfFixture:
         self.conf.set_override("transport_url", value)
 
     def setUp(self) -> None:
-        """Begin: from now on ``cleanUp`` takes every override back."""
+        """Begin. ``cleanUp`` will restore every option that is overridden from now on."""
         self.addCleanup(self.conf.reset)
         for name in ("set_override", "clear_override"):
             plain = getattr(self.conf, name)
@@ -53,7 +53,7 @@ class ConfFixture:
             self.addCleanup(setattr, self.conf, name, plain)
 
     def cleanUp(self) -> None:  # noqa: N802 - the protocol of fixtures
-        """Run the clean-ups, the last one first. Again is harmless."""
+        """Run the clean-ups, the last one first. Calling it again is harmless."""
         self._cleanups.close()
 
     def addCleanup(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> None:  # noqa: N802
@@ -65,7 +65,7 @@ class ConfFixture:
         return {}
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Clean up and begin again."""
         self.cleanUp()
         self.setUp()
 

@@ -1,4 +1,4 @@
-"""The contract of a transport driver, for who writes one; it is in ``notifier_kafka.contract.driver``."""
+"""The contract of a transport driver, for authors of drivers; see ``notifier_kafka.contract.driver``."""
 
 from notifier_kafka.contract.driver import (
     NAMESPACE,

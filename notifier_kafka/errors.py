@@ -1,7 +1,7 @@
 """Every error that this package raises on purpose.
 
-The names in the left column of the tree that oslo.messaging also has keep its
-name and its place, so that an ``except`` clause written for it still works.
+Errors that oslo.messaging also has keep its name and its place in the tree, so that an
+``except`` clause written for it still works.
 
 ::
 
@@ -10,16 +10,16 @@ name and its place, so that an ``except`` clause written for it still works.
     ├── DeliveryFailed                   a notification or record did not reach the log
     │   │                                (oslo.messaging's name: MessageDeliveryFailure)
     │   ├── OutboxFull                   the bounded buffer before the log has no room
-    │   ├── DeliveryGivenUp              the tries allowed were in vain; another may not be
-    │   ├── DeliveryBarred               the log takes nothing from us until a person changes that
-    │   ├── SpoolFull                    the spool had no room for what was oldest in it
-    │   └── SpoolTooOld                  it lay in the spool for longer than it may
-    ├── EncodeError                      a notification has no form on the wire
-    ├── DecodeError                      bytes on the log are no notification
-    ├── CommitRefused                    the partition belongs to another member now
-    ├── TransportUnavailable             the log cannot be reached at the moment
-    ├── LogUnusable                      the log is there and cannot be used as it is
-    ├── TopicNotFound                    no such topic
+    │   ├── DeliveryGivenUp              all allowed tries failed; a later one may succeed
+    │   ├── DeliveryBarred               the log accepts no record until a person changes something
+    │   ├── SpoolFull                    the spool was full; its oldest records were dropped
+    │   └── SpoolTooOld                  the record was older than the spool's limit
+    ├── EncodeError                      a notification cannot be written in the wire format
+    ├── DecodeError                      bytes on the log are not a notification
+    ├── CommitRefused                    another member owns the partition now
+    ├── TransportUnavailable             the log cannot be reached now
+    ├── LogUnusable                      the log exists and cannot be used as it is
+    ├── TopicNotFound                    the topic does not exist
     ├── GroupBusy                        a group with live members cannot be changed
     ├── InvalidTarget                    a target names no topic
     ├── ConfigurationError               an option, file or argument has a wrong value
@@ -31,8 +31,8 @@ name and its place, so that an ``except`` clause written for it still works.
         ├── ServerListenError
         └── TaskTimeout                  a MessagingTimeout as well: a listener did not end in time
 
-``retriable`` on a class says whether the same call may succeed later without a
-change by its user. It is data so that nobody needs a list of ``isinstance``.
+``retriable`` on a class says whether the same call may succeed later unchanged. It is an
+attribute, so that no caller needs a list of classes.
 """
 
 from typing import ClassVar
@@ -45,13 +45,13 @@ class MessagingException(Exception):
 
 
 class MessagingTimeout(MessagingException):
-    """A wait ended before what it waited for came true."""
+    """A wait ended before its condition came true."""
 
     retriable = True
 
 
 class DeliveryFailed(MessagingException):
-    """A notification or record did not reach the log, after the retries asked for."""
+    """A notification or record did not reach the log, after all allowed retries."""
 
 
 MessageDeliveryFailure = DeliveryFailed
@@ -64,35 +64,35 @@ class OutboxFull(DeliveryFailed):
 
 
 class DeliveryGivenUp(DeliveryFailed):
-    """A record was not sent within the tries and time allowed, or before its publisher was closed."""
+    """A record was not sent within the allowed tries and time, or before its publisher was closed."""
 
     retriable = True
 
 
 class DeliveryBarred(DeliveryFailed):
-    """The log takes no record at all until a person mends it or lets us in; a spool keeps what it has."""
+    """The log accepts no record until a person repairs it or grants access. A spool keeps its records."""
 
 
 class SpoolFull(DeliveryFailed):
-    """The spool exceeded its bytes, and gave up what was oldest in it."""
+    """The spool was larger than allowed, and its oldest records were dropped."""
 
 
 class SpoolTooOld(DeliveryFailed):
-    """A record lay in the spool for longer than it may."""
+    """A record was in the spool for longer than allowed."""
 
 
 class EncodeError(MessagingException, ValueError):
-    """A notification holds something that has no form on the wire."""
+    """A notification contains something that the wire format cannot hold."""
 
 
 class DecodeError(MessagingException, ValueError):
-    """The bytes of a record are no notification."""
+    """The bytes of a record are not a notification."""
 
 
 class CommitRefused(MessagingException):
-    """Some partitions of a commit belong to another member; nothing was changed.
+    """Some partitions of a commit belong to another member; nothing was committed.
 
-    ``partitions`` are those that are no longer owned. The rest may be committed again.
+    ``partitions`` are those that are no longer owned. The others may be committed again.
     """
 
     def __init__(self, message: str, partitions: frozenset[tuple[str, int]] = frozenset()) -> None:
@@ -101,13 +101,13 @@ class CommitRefused(MessagingException):
 
 
 class TransportUnavailable(MessagingException):
-    """The log cannot be reached or is locked at the moment."""
+    """The log cannot be reached now, or is locked."""
 
     retriable = True
 
 
 class LogUnusable(MessagingException):
-    """The log is there and cannot be used: corrupt, foreign, newer, full or read-only."""
+    """The log exists and cannot be used: corrupt, not ours, of a newer version, full or read-only."""
 
 
 class TopicNotFound(MessagingException):
@@ -121,7 +121,7 @@ class GroupBusy(MessagingException):
 
 
 class InvalidTarget(MessagingException, ValueError):
-    """A target does not say where to."""
+    """A target names no topic."""
 
     def __init__(self, msg: str, target: object) -> None:
         super().__init__(f"{msg}: {target}")
@@ -158,7 +158,7 @@ class MessagingServerError(MessagingException):
 
 
 class ExecutorLoadFailure(MessagingServerError):
-    """The executor asked for does not exist here."""
+    """The requested executor does not exist here."""
 
     def __init__(self, executor: str, ex: object) -> None:
         super().__init__(f"executor {executor!r}: {ex}")

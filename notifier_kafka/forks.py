@@ -1,4 +1,4 @@
-"""Objects that start afresh in a forked child; they are in ``notifier_kafka.contract.after_fork``."""
+"""Fork safety for authors of drivers; see ``notifier_kafka.contract.after_fork``."""
 
 from notifier_kafka.contract.after_fork import Forked, renewed
 

@@ -1,4 +1,4 @@
-"""What users send and get: a frozen value, its priorities and the verdict over it."""
+"""A notification, its priorities, and the verdict of an endpoint."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -7,10 +7,10 @@ PRIORITIES = ("audit", "debug", "info", "warn", "error", "critical", "sample")
 
 
 class Notification(NamedTuple):
-    """One notification, as it is or will be on the bus.
+    """One notification, as it is on the bus.
 
-    ``timestamp`` is naive UTC text as the wire formats have it. ``priority`` is upper
-    case. A field is None where an old sender left it out.
+    ``timestamp`` is text, naive UTC, as in the wire formats. ``priority`` is in upper case.
+    A field is None if an old sender left it out.
     """
 
     message_id: str | None
@@ -22,7 +22,7 @@ class Notification(NamedTuple):
     context: dict[str, Any]
 
 
-# What the constructor does, without its Python code: one is made for every notification.
+# The constructor of a named tuple is Python code. This makes the same without it, faster.
 make_notification: partial[Any] = partial(tuple.__new__, Notification)
 
 

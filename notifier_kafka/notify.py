@@ -1,6 +1,6 @@
-"""The name under which programs written for oslo.messaging also find its notification half."""
+"""oslo.messaging's module ``notify``: the names that programs written for it import from there."""
 
-# Its modules by their names there.
+# The modules inside it, by their names in oslo.messaging.
 from notifier_kafka.integrations import logging_handlers as log_handler
 from notifier_kafka.integrations import logging_handlers as logger
 from notifier_kafka.integrations import wsgi as middleware

@@ -1,4 +1,4 @@
-"""A bounded queue and a worker thread for drivers; it is in ``notifier_kafka.contract.outbox``."""
+"""A bounded queue with a worker thread, for authors of drivers; see ``notifier_kafka.contract.outbox``."""
 
 from notifier_kafka.contract.outbox import Deliver, Fates, Landed, Outbox
 

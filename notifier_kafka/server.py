@@ -1,4 +1,4 @@
-"""The name under which programs written for oslo.messaging also find the errors of listeners."""
+"""oslo.messaging's module ``server``: the errors that programs written for it import from there."""
 
 from notifier_kafka.errors import ExecutorLoadFailure, MessagingServerError, ServerListenError, TaskTimeout
 

@@ -6,10 +6,10 @@ _FIELDS = ("exchange", "topic", "namespace", "version", "server", "fanout")
 
 
 class Target:
-    """Identifies a topic. Only ``topic`` takes part in notifications.
+    """Names a topic. For notifications only ``topic`` has a meaning.
 
-    The other attributes are kept for code written for oslo.messaging; exchanges do not
-    exist on the logs that this package speaks to.
+    The other attributes are kept for code written for oslo.messaging. The logs of this package
+    have no exchanges.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the signature is oslo.messaging's

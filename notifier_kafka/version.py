@@ -1,3 +1,3 @@
-"""The version, once; setup.cfg reads it."""
+"""The version. setup.cfg reads it from here."""
 
 __version__ = "0.1.0.dev0"

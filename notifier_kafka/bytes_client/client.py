@@ -22,7 +22,7 @@ from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Driver, Limits, OnFailure, Partition, Receipt, Record, Subscription
 from notifier_kafka.errors import CommitRefused, ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.publishing import transport
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 
 SLICE = 0.02  # seconds that one topic is waited for when there are several
 WAIT_FOREVER = 1.0  # seconds of one of the waits that together have no end
@@ -91,7 +91,7 @@ class Producer(_Client):
         if not self._wait:
             self._publisher.offer(Record(topic, value))
             return None
-        waiter = Waiter()
+        waiter = DeliveryWaiter()
         waiter.expect()
         self._publisher.offer(Record(topic, value), waiter.settle)
         (receipt,) = waiter.receipts(self._patience, self._driver.trouble)

@@ -4,13 +4,13 @@ Property names are those of Apache Kafka's Java client; where that has none of i
 PEM files and a login, librdkafka's are taken as well.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from urllib import parse
 
-from notifier_kafka.config.secret_masking import mask_text
+from notifier_kafka.contract import did_you_mean
+from notifier_kafka.contract.secret_masking import mask_text
 from notifier_kafka.errors import ConfigurationError
 
 PRODUCER = "KafkaProducerConfig"
@@ -148,9 +148,9 @@ def read(config: str, kind: str) -> dict[str, str]:
         parsed = json.loads(config)
         json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair
     except UnicodeError:
-        raise ConfigurationError("the client's configuration is no Unicode text") from None
+        raise ConfigurationError("the client's configuration is not Unicode text") from None
     except ValueError as error:
-        raise ConfigurationError(f"the client's configuration is no JSON: {error}") from None
+        raise ConfigurationError(f"the client's configuration is not JSON: {error}") from None
     except RecursionError:
         raise ConfigurationError("the client's configuration is nested too deeply") from None
     if not isinstance(parsed, dict) or not isinstance(parsed.get("Properties"), dict):
@@ -241,6 +241,5 @@ def _refuse_unknown(names: Iterable[str], kind: str) -> None:
         if name in _UNSUPPORTED:
             raise ConfigurationError(f"property {name} is not supported: {_UNSUPPORTED[name]}")
         if name not in right:
-            near = difflib.get_close_matches(name, right, 1)
-            hint = f"did you mean {near[0]}?" if near else f"a {kind} knows {', '.join(right)}"
+            hint = did_you_mean.hint(name, right, f"a {kind} knows {', '.join(right)}")
             raise ConfigurationError(f"unknown property {name!r}: {hint}")

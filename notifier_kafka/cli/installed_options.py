@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from notifier_kafka.cli import config_lines
 from notifier_kafka.config import ini_files, options, reading, transport_url
-from notifier_kafka.contract.url import MASK, mask
+from notifier_kafka.contract.secret_masking import MASK, mask_transport_url
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.publishing import notifier, transport
 
@@ -125,7 +125,7 @@ def _told(conf: cfg.ConfigOpts, origin: str) -> str:
 
 def _shown(opt: cfg.Opt, value: Any) -> Any:
     if value and opt.dest == "transport_url":
-        return mask(str(value))
+        return mask_transport_url(str(value))
     if value and isinstance(opt, reading.PartlySecretOpt):
         return [opt.masked(each) for each in value]
     return MASK if value and opt.secret else value

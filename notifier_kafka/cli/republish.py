@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from notifier_kafka.cli.exits import Partial
 from notifier_kafka.contract.driver import Driver, Limits, Publisher, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 
 AT_ONCE = 1_000  # records in memory
 PATIENCE = 60.0  # seconds until each thousand is durable
@@ -36,7 +36,7 @@ def republish(driver: Driver, records: Iterable[Record]) -> int:
 
 
 def _publish(publisher: Publisher, records: Iterable[Record]) -> None:
-    waiter = Waiter()
+    waiter = DeliveryWaiter()
     deadline = time.monotonic() + PATIENCE
     for record in records:
         waiter.expect()
@@ -47,7 +47,7 @@ def _publish(publisher: Publisher, records: Iterable[Record]) -> None:
     waiter.receipts(max(0.0, deadline - time.monotonic()))
 
 
-def _offered(publisher: Publisher, record: Record, waiter: Waiter) -> bool:
+def _offered(publisher: Publisher, record: Record, waiter: DeliveryWaiter) -> bool:
     try:
         publisher.offer(record, waiter.settle)
     except OutboxFull:

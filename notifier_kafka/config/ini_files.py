@@ -1,4 +1,4 @@
-"""What the configuration files set: oslo.config says which value counts, not where it stands."""
+"""Which configuration file sets which option: oslo.config tells the value only, not its place."""
 
 import difflib
 import logging
@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 from oslo_config import cfg, iniparser
 
+from notifier_kafka.contract import did_you_mean
+
 LOG = logging.getLogger(__name__)
 
-# How alike two names are of which one is taken for a slip of the other. Groups that differ by
-# intention, as those of two drivers, are less alike.
-_ALIKE = 0.85
-_MEMORY = "_notifier_kafka_files"
+# The difflib ratio from which one name counts as a misspelling of another. Names that differ on
+# purpose, such as the groups of two drivers, are less alike.
+_MISSPELT_RATIO = 0.85
+_CACHE_ATTRIBUTE = "_notifier_kafka_files"
 
 
 class ConfigFile(NamedTuple):
-    """A file with the names that it sets in each section, whose names count in any case."""
+    """A file with the names that it sets in each section. Upper and lower case of sections are the same."""
 
     path: pathlib.Path
     sections: dict[str, list[str]]
@@ -26,10 +28,10 @@ class ConfigFile(NamedTuple):
         return self.sections.get(section.lower(), [])
 
 
-class _Memory:
-    """What the files of one configuration held when it was first asked for them.
+class _Cache:
+    """What the files of one configuration contained when they were first read.
 
-    A program may change its directory or its user later and go on, as oslo.config does.
+    The program may change its directory or user later, and then the files cannot be read again.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, namespace: object) -> None:
@@ -39,50 +41,46 @@ class _Memory:
 
 
 def read(conf: cfg.ConfigOpts) -> list[ConfigFile]:
-    """List the files that ``conf`` was read from, the later ones last."""
-    return _recall(conf).files
+    """List the files that ``conf`` was read from, in the order of reading."""
+    return _cached(conf).files
 
 
-def warn_of_slips(conf: cfg.ConfigOpts, group: str, names: Collection[str]) -> bool:
-    """Warn of sections that look like ``group`` misspelt; once, and say whether it was now."""
-    memory = _recall(conf)
-    if group in memory.searched:
+def warn_of_misspelt_sections(conf: cfg.ConfigOpts, group: str, names: Collection[str]) -> bool:
+    """Warn once of sections that look like a misspelt ``group``. Return whether this was the first call."""
+    cache = _cached(conf)
+    if group in cache.searched:
         return False
-    memory.searched.add(group)
-    for path, sections in memory.files:
-        for section in difflib.get_close_matches(group.lower(), sections, 3, _ALIKE):
-            # The registered groups have an owner, however alike their names are.
+    cache.searched.add(group)
+    for path, sections in cache.files:
+        for section in difflib.get_close_matches(group.lower(), sections, 3, _MISSPELT_RATIO):
+            # A registered group is read by somebody, however alike its name is.
             other = section != group.lower() and section not in conf
             if other and not set(names).isdisjoint(sections[section]):
                 LOG.warning("%s: nothing reads [%s]: did you mean [%s]?", path, section, group)
     return True
 
 
-def warn_of_unknown(conf: cfg.ConfigOpts, group: str, known: Collection[str]) -> None:
-    """Warn of options that nothing reads in a group of which others may know more."""
+def warn_of_unknown_options(conf: cfg.ConfigOpts, group: str, known: Collection[str]) -> None:
+    """Warn of options that nothing reads, in a group that other packages may use too."""
     for file in read(conf):
         for name in file.names(group):
             if name not in known and (group not in conf or name not in conf[group]):
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {near[0]}? " if near else ""
-                LOG.warning(
-                    "%s, [%s]: nothing reads %r: %sknown are %s",
-                    *(file.path, group, name, hint, ", ".join(sorted(known))),
-                )
+                choices = did_you_mean.hint_and_choices(name, sorted(known))
+                LOG.warning("%s, [%s]: nothing reads %r: %s", file.path, group, name, choices)
 
 
-def warn_of_default(conf: cfg.ConfigOpts, name: str) -> None:
-    """Warn of names in ``[DEFAULT]``, which is everybody's, that look like ``name`` misspelt."""
+def warn_of_misspelt_default(conf: cfg.ConfigOpts, name: str) -> None:
+    """Warn of options in ``[DEFAULT]``, which all packages share, that look like a misspelt ``name``."""
     for file in read(conf):
-        for other in difflib.get_close_matches(name, file.names("DEFAULT"), 3, _ALIKE):
+        for other in difflib.get_close_matches(name, file.names("DEFAULT"), 3, _MISSPELT_RATIO):
             if other != name and other not in conf:
                 LOG.warning("%s, [DEFAULT]: nothing reads %r: did you mean %s?", file.path, other, name)
 
 
 def describe(error: cfg.Error) -> str:
-    """Say in one line what oslo.config has against a file.
+    """Say in one line why oslo.config cannot read a file.
 
-    Its own words quote the line, which may hold a password.
+    Its own message quotes the line, which may hold a password.
     """
     if not isinstance(error, cfg.ConfigFileParseError):
         return " ".join(str(error).split())
@@ -92,19 +90,19 @@ def describe(error: cfg.Error) -> str:
     return f"{error.config_file}: not an INI file"
 
 
-def _recall(conf: cfg.ConfigOpts) -> _Memory:
-    # oslo.config makes a new namespace when it reads files, also when it reads them again.
-    # There is no other sign of that, and a ConfigOpts is no key for a dictionary.
+def _cached(conf: cfg.ConfigOpts) -> _Cache:
+    # oslo.config makes a new namespace each time it reads the files. There is no other sign of
+    # that, and a ConfigOpts cannot be a key of a dictionary.
     namespace = getattr(conf, "_namespace", None)
-    memory: _Memory | None = vars(conf).get(_MEMORY)
-    if memory is None or memory.namespace is not namespace:
-        memory = vars(conf)[_MEMORY] = _Memory(conf, namespace)
-    return memory
+    cache: _Cache | None = vars(conf).get(_CACHE_ATTRIBUTE)
+    if cache is None or cache.namespace is not namespace:
+        cache = vars(conf)[_CACHE_ATTRIBUTE] = _Cache(conf, namespace)
+    return cache
 
 
 def _paths(conf: cfg.ConfigOpts) -> list[pathlib.Path]:
     if "config_file" not in conf:
-        return []  # never called, so no file was read
+        return []  # the ConfigOpts was never called, so no file was read
     files = [pathlib.Path(path) for path in conf.config_file or []]
     for directory in conf.config_dir or []:
         files += sorted(pathlib.Path(directory).expanduser().glob("*.conf"))
@@ -116,7 +114,7 @@ def _read(path: pathlib.Path) -> ConfigFile | None:
     try:
         cfg.ConfigParser(str(path.expanduser()), parsed).parse()
     except (OSError, ValueError, iniparser.ParseError):
-        return None  # oslo.config has read it; it has been changed or taken away since
+        return None  # oslo.config could read it; it was changed or removed since
     sections: dict[str, list[str]] = {}
     for section, names in parsed.items():
         sections.setdefault(section.lower(), []).extend(names)

@@ -1,7 +1,7 @@
-"""The framework's own options, and those of oslo.messaging beside them.
+"""The framework's options.
 
-oslo.messaging's groups are registered beside ours with the same options, so that a
-file and a ``set_override`` written for it keep their meaning; ours wins where set.
+oslo.messaging's groups are registered too, with the same options, so that a file and a
+``set_override`` written for it keep their meaning. Where ours is set, it wins.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ OSLO_NOTIFICATIONS = "oslo_messaging_notifications"
 
 
 class _Shared:
-    """An option that oslo.messaging has too, in other words.
+    """An option that oslo.messaging has too, with another help text.
 
-    A program may use that for RPC and this for notifications, with one configuration:
-    whoever registers second must not be told that the option is there already.
+    A program may use oslo.messaging for RPC and this package for notifications, with one
+    ``ConfigOpts``. The second one to register the option must not get an error.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -61,9 +61,9 @@ TRANSPORT_URL = _SharedStr(
     "transport_url",
     secret=True,
     sample_default="sqlite:////home/me/.local/share/notifier-kafka/notifications.db",
-    help="Where notifications travel: "
+    help="Where notifications are sent to and read from: "
     "driver://[user:pass@]host:port[,host:port...]/virtual_host?query. "
-    "Without it an SQLite log in the user's data directory is used.",
+    "When it is not set, an SQLite log in the user's data directory is used.",
 )
 
 DEFAULT_OPTS: list[cfg.Opt] = [
@@ -71,7 +71,7 @@ DEFAULT_OPTS: list[cfg.Opt] = [
     _SharedStr(
         "control_exchange",
         default="openstack",
-        help="Accepted for configurations of oslo.messaging; takes no part in notifications.",
+        help="Accepted for configurations of oslo.messaging. Has no effect on notifications.",
     ),
 ]
 
@@ -79,104 +79,118 @@ NOTIFICATION_OPTS: list[cfg.Opt] = [
     _SharedMultiStr(
         "driver",
         default=[],
-        help="What becomes of a notification, several at once: messaging, messagingv2, "
-        "cloudevents, log, noop, test, routing, or a channel of another distribution. "
-        "Without one nothing is sent.",
+        help="What is done with a notification: messaging, messagingv2, cloudevents, log, noop, test, "
+        "routing, or a channel of another distribution. May be given several times. When it is not "
+        "set, nothing is sent.",
     ),
     _SharedStr(
         "transport_url",
         secret=True,
-        help="Where notifications travel, when not over [DEFAULT] transport_url.",
+        help="The transport URL for notifications, if it differs from [DEFAULT] transport_url.",
     ),
-    _SharedList("topics", default=["notifications"], help="The topics that notifications go to."),
+    _SharedList("topics", default=["notifications"], help="The topics that notifications are sent to."),
     _SharedInt(
         "retry",
         default=-1,
         min=-1,
-        help="How often a notification is sent again after an error that may pass: 0 never, -1 for "
-        "ever, which outlasts any timeout of a driver's ([drivers_kafka] delivery_timeout).",
+        help="How often sending a notification is retried after a temporary error: 0 is never, -1 is "
+        "without limit, whatever timeout the driver has ([drivers_kafka] delivery_timeout).",
     ),
     cfg.StrOpt(
         "key",
         default="publisher_id",
-        help="What orders notifications; those with the same key stay in order: publisher_id, "
+        help="The ordering key. Notifications with the same key stay in order: publisher_id, "
         "event_type, payload:FIELD, none, or a key function of another distribution.",
     ),
     cfg.BoolOpt(
         "envelope",
         default=True,
-        help="Wrap notifications as oslo.messaging does. Its listeners need it; without it "
-        "a notification takes about a fifth fewer bytes and any JSON reader can use it.",
+        help="Wrap notifications in oslo.messaging's envelope, which its listeners need. Without it "
+        "a notification takes about a fifth fewer bytes, and any JSON reader can use it.",
     ),
     cfg.StrOpt(
         "cloudevents_mode",
         default="binary",
-        choices=["binary", "structured"],
-        help="How the channel cloudevents writes: attributes as headers, or all in the value.",
+        choices=[
+            ("binary", "the payload is the value, the attributes are headers"),
+            ("structured", "attributes and payload are one JSON object, the value"),
+        ],
+        help="The form in which the channel cloudevents writes.",
     ),
-    cfg.StrOpt("routing_config", default="", help="The YAML file of the channel routing."),
+    cfg.StrOpt("routing_config", default="", help="The path of the YAML file for the channel routing."),
     cfg.StrOpt(
         "on_full",
         sample_default="spool with a spool_dir, else block",
-        choices=["spool", "block", "drop_newest", "drop_oldest", "raise"],
-        help="What happens when the outbox is full: notifications go to a file in spool_dir, also when "
-        "the log is away, and from there to the log; or the call waits for block_timeout; or the new "
-        "or the oldest notification is dropped; or the call raises. Every drop is counted and logged.",
+        choices=[
+            (
+                "spool",
+                "notifications are written to a file in spool_dir, also while the log is unreachable, "
+                "and sent from there later",
+            ),
+            ("block", "the call waits up to block_timeout for room (back-pressure), then drops"),
+            ("drop_newest", "the new notification is dropped"),
+            ("drop_oldest", "the oldest waiting notification is dropped"),
+            ("raise", "the call raises OutboxFull"),
+        ],
+        help="What happens when the outbox is full. Every dropped notification is counted and logged.",
     ),
     cfg.StrOpt(
         "spool_dir",
-        help="A directory on a local disk for what cannot be sent at the moment. Processes may share "
-        "it when they publish to the same log.",
+        help="A directory on a local disk for notifications that cannot be sent now. Processes that "
+        "publish to the same log may share it.",
     ),
     cfg.FloatOpt(
         "spool_after",
         default=2.0,
         min=0.1,
-        help="Seconds without an acknowledgement after which notifications go to the spool.",
+        help="Seconds without an acknowledgement after which notifications are written to the spool.",
     ),
     cfg.IntOpt(
         "spool_bytes",
         default=1024 * 1024 * 1024,
         min=1024 * 1024,
-        help="Bytes that the spool file of a process may take; then its oldest notifications are dropped.",
+        help="The largest size in bytes of one process's spool. Above it, the oldest notifications are "
+        "dropped.",
     ),
     cfg.FloatOpt(
         "spool_age",
         default=3 * 24 * 3600.0,
         min=0,
-        help="Age in seconds at which a notification in the spool is dropped instead of being sent.",
+        help="The age in seconds at which a notification in the spool is dropped instead of sent.",
     ),
     cfg.FloatOpt(
         "block_timeout",
         default=0.04,
         min=0,
-        help="Seconds that a call waits at most for room in a full outbox, or in memory before the "
-        "spool's disk. Once one waited in vain, those after it do not wait until there is room again.",
+        help="The longest time in seconds that a call waits for room in a full outbox, or for a slow "
+        "disk of the spool. After one call has waited this long without success, later calls do not "
+        "wait until there is room again.",
     ),
     cfg.IntOpt(
         "outbox_records",
         default=100_000,
         min=1,
-        help="How many notifications wait at most to be handed to the log.",
+        help="The most notifications that may wait in memory to be sent.",
     ),
     cfg.IntOpt(
         "outbox_bytes",
         default=64 * 1024 * 1024,
         min=1,
-        help="How many bytes of notifications wait at most to be handed to the log.",
+        help="The most bytes of notifications that may wait in memory to be sent.",
     ),
     cfg.FloatOpt(
         "wait_timeout",
         default=30.0,
         min=0,
-        help="Seconds that a call of a notifier prepared with wait=True waits to be durable.",
+        help="The longest time in seconds that a call waits for its acknowledgement, if the notifier was "
+        "prepared with wait=True.",
     ),
     cfg.FloatOpt(
         "exit_timeout",
         default=5.0,
         min=0,
-        help="Seconds that the interpreter's exit waits for what is unsent, however many publishers there "
-        "are; closing takes a second more at most. The rest goes to the spool.",
+        help="The longest time in seconds that the interpreter's exit waits for unsent notifications of "
+        "all publishers. Closing takes at most one second more. The rest goes to the spool, if there is one.",
     ),
 ]
 
@@ -184,68 +198,81 @@ LISTENER_OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "group",
         sample_default="the name of the program",
-        help="The group of listeners without a pool. Members of a group share the work.",
+        help="The group of listeners that have no pool. The members of a group share the work.",
     ),
     cfg.StrOpt(
         "start",
         default="earliest",
-        choices=["earliest", "latest"],
-        help="Where a group that has no position begins.",
+        choices=[
+            ("earliest", "the oldest notification that the log still has"),
+            ("latest", "the next notification that is sent"),
+        ],
+        help="Where a group begins that has no committed position.",
     ),
     cfg.IntOpt(
         "batch_size",
         default=500,
         min=1,
-        help="How many notifications are fetched at once, and how many a batch endpoint gets "
-        "at most when its listener does not say.",
+        help="How many notifications are fetched at once. Also the most that a batch endpoint gets at "
+        "once, if its listener does not set batch_size.",
     ),
     cfg.FloatOpt(
         "requeue_delay",
         default=1.0,
         min=0,
-        help="Seconds before a notification that an endpoint refused comes back.",
+        help="Seconds until a notification is delivered again that an endpoint requeued or failed on.",
     ),
     cfg.FloatOpt(
         "requeue_delay_max",
         default=60.0,
         min=0,
-        help="Seconds up to which that time doubles with every attempt, for a notification over "
-        "which an endpoint raises.",
+        help="The longest backoff in seconds: requeue_delay doubles up to it with each attempt in which "
+        "an endpoint raises.",
     ),
     cfg.IntOpt(
         "max_attempts",
         default=5,
         min=1,
-        help="How often an endpoint may raise over one notification before it is set aside in "
-        "the group's dead-letter topic.",
+        help="How often an endpoint may raise on one notification, a poison message. Then the notification "
+        "is moved to the group's dead-letter topic.",
     ),
     cfg.StrOpt(
         "delivery",
         default="at-least-once",
-        choices=["at-least-once", "at-most-once"],
-        help="Whether a position is committed after the endpoints returned, so that a crash repeats "
-        "what was under way, or before they are called, so that a crash loses it. At most once, "
-        "nothing comes back: what an endpoint raises over is set aside at once.",
+        choices=[
+            (
+                "at-least-once",
+                "positions are committed after the endpoints returned; after a crash, notifications "
+                "that were being handled are delivered again",
+            ),
+            (
+                "at-most-once",
+                "positions are committed before the endpoints are called; a crash loses the "
+                "notifications that were being handled, and a notification on which an endpoint "
+                "raises becomes a dead letter at once",
+            ),
+        ],
+        help="When positions are committed.",
     ),
     cfg.IntOpt(
         "workers",
         default=1,
         min=1,
-        help="How many notifications, or lists of them, are handled at a time, each on a thread of "
-        "its own. What was fetched at once is shared out among them.",
+        help="How many threads call endpoints at the same time, each with one notification or one list "
+        "of notifications.",
     ),
     cfg.BoolOpt(
         "ordered",
         default=True,
-        help="Several workers keep the order of notifications with the same key. Without it any "
-        "free worker takes the next.",
+        help="With several workers, keep the order of notifications with the same key. Otherwise any "
+        "free worker takes the next notification.",
     ),
     cfg.IntOpt(
         "dedupe_window",
         default=0,
         min=0,
-        help="How many message ids of handled notifications a listener remembers, so as not to give "
-        "one that arrives twice to the endpoints again; 0 for none.",
+        help="How many message ids of handled notifications a listener remembers to deduplicate: a "
+        "notification with one of these ids is not given to the endpoints again. 0 turns it off.",
     ),
 ]
 
@@ -256,10 +283,10 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the framework's options; again is harmless."""
+    """Register the framework's options. Calling it again is harmless."""
     conf.register_opts(DEFAULT_OPTS)
     conf.register_opts(NOTIFICATION_OPTS, group=NOTIFICATIONS)
-    # oslo.messaging, used for something else in this program, may have registered a part of them.
+    # oslo.messaging may have registered some of them, for another use in this program.
     there = OSLO_NOTIFICATIONS in conf
     missing = [opt for opt in NOTIFICATION_OPTS if not there or opt.dest not in conf[OSLO_NOTIFICATIONS]]
     conf.register_opts(missing, group=OSLO_NOTIFICATIONS)
@@ -267,10 +294,10 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def notifications(conf: cfg.ConfigOpts) -> NotificationSettings:
-    """Read ``[notifications]``, with oslo.messaging's group where ours is silent."""
+    """Read ``[notifications]``; options not set there are read from oslo.messaging's group."""
     register(conf)
     ours = reading.read_group(conf, NOTIFICATIONS, NOTIFICATION_OPTS)
-    _warn_of_slips(conf)
+    _warn_of_misspellings(conf)
     is_set = reading.is_set
     for opt in NOTIFICATION_OPTS:
         if not is_set(conf, NOTIFICATIONS, opt.name) and is_set(conf, OSLO_NOTIFICATIONS, opt.name):
@@ -279,7 +306,7 @@ def notifications(conf: cfg.ConfigOpts) -> NotificationSettings:
 
 
 class ListenerPolicy(TypedDict, total=False):
-    """What a listener may have otherwise than ``[listener]`` says."""
+    """The options of ``[listener]`` that a program may set for one listener."""
 
     start: str
     delivery: str
@@ -292,7 +319,7 @@ class ListenerPolicy(TypedDict, total=False):
 
 
 def listener(conf: cfg.ConfigOpts, policy: ListenerPolicy | None = None) -> ListenerSettings:
-    """Read ``[listener]``, with what ``policy`` says in its place."""
+    """Read ``[listener]``; what ``policy`` sets replaces it."""
     register(conf)
     found = reading.read_group(conf, LISTENER, LISTENER_OPTS)
     opts = [opt for opt in LISTENER_OPTS if opt.dest in ListenerPolicy.__annotations__]
@@ -300,14 +327,14 @@ def listener(conf: cfg.ConfigOpts, policy: ListenerPolicy | None = None) -> List
 
 
 def transport_url(conf: cfg.ConfigOpts) -> str:
-    """Find the transport URL: of notifications, of the program, or the embedded log."""
+    """Find the transport URL: that of notifications, else the program's, else the embedded log's."""
     register(conf)
     url: str | None = notifications(conf).transport_url or reading.value(conf, None, TRANSPORT_URL)
     return url or log_url(data_directory() / "notifications.db")
 
 
 def log_url(log: pathlib.Path) -> str:
-    """Spell the URL of an embedded log, with what a URL would end its path at percent-encoded."""
+    """Return the URL of an embedded log. Characters that would end the path are percent-encoded."""
     return "sqlite:///" + re.sub(r"[%#?\t\r\n]", lambda found: parse.quote(found[0]), str(log))
 
 
@@ -325,9 +352,9 @@ def origin(conf: cfg.ConfigOpts, name: str) -> str:
 
 @contextlib.contextmanager
 def blame(conf: cfg.ConfigOpts, name: str, given: object = None) -> Iterator[None]:
-    """Let an error about the value of an option of ``[notifications]`` say where it comes from.
+    """Add to an error about an option of ``[notifications]`` where its value comes from.
 
-    Not when the value was ``given``, as an argument, instead of being read.
+    Does nothing when the value was ``given`` as an argument.
     """
     try:
         yield
@@ -338,11 +365,11 @@ def blame(conf: cfg.ConfigOpts, name: str, given: object = None) -> Iterator[Non
 
 
 def data_directory() -> pathlib.Path:
-    """Return the user's directory for data, as the XDG specification has it."""
+    """Return the user's data directory, as the XDG specification defines it."""
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     try:
         return pathlib.Path(base).expanduser() / "notifier-kafka"
-    except RuntimeError:  # of a user without an entry in the system's list, as in containers
+    except RuntimeError:  # the user has no entry in the password database, as in containers
         raise ConfigurationError(
             f"user {os.getuid()} has no home directory for the embedded log: "
             "set [DEFAULT] transport_url, or XDG_DATA_HOME in the environment"
@@ -354,9 +381,9 @@ def set_transport_defaults(control_exchange: str) -> None:
     cfg.set_defaults(DEFAULT_OPTS, control_exchange=control_exchange)
 
 
-def _warn_of_slips(conf: cfg.ConfigOpts) -> None:
+def _warn_of_misspellings(conf: cfg.ConfigOpts) -> None:
     known = {opt.dest for opt in NOTIFICATION_OPTS}
-    if ini_files.warn_of_slips(conf, OSLO_NOTIFICATIONS, known):
-        ini_files.warn_of_unknown(conf, OSLO_NOTIFICATIONS, known)
-        ini_files.warn_of_slips(conf, "DEFAULT", {TRANSPORT_URL.name})
-        ini_files.warn_of_default(conf, TRANSPORT_URL.name)
+    if ini_files.warn_of_misspelt_sections(conf, OSLO_NOTIFICATIONS, known):
+        ini_files.warn_of_unknown_options(conf, OSLO_NOTIFICATIONS, known)
+        ini_files.warn_of_misspelt_sections(conf, "DEFAULT", {TRANSPORT_URL.name})
+        ini_files.warn_of_misspelt_default(conf, TRANSPORT_URL.name)

@@ -1,4 +1,4 @@
-"""What the framework's groups of options say, as typed values. A field is an option, by its name."""
+"""The values of the framework's option groups, typed. Each field has the name of its option."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class NotificationSettings:
-    """What ``[notifications]`` says."""
+    """The values of ``[notifications]``."""
 
     driver: list[str]
     transport_url: str | None = field(repr=False)
@@ -30,7 +30,7 @@ class NotificationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ListenerSettings:
-    """What ``[listener]`` says."""
+    """The values of ``[listener]``."""
 
     group: str | None
     start: Literal["earliest", "latest"]

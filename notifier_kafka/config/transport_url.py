@@ -9,7 +9,8 @@ from urllib import parse
 from oslo_config import cfg
 
 from notifier_kafka.config import options, reading
-from notifier_kafka.contract.url import DriverURL, TransportHost, mask
+from notifier_kafka.contract.secret_masking import mask_transport_url
+from notifier_kafka.contract.url import DriverURL, TransportHost
 from notifier_kafka.errors import InvalidTransportURL
 
 _BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|/?$)")
@@ -17,11 +18,11 @@ _ENCODE = "in a name, password or path, write / ? # @ , : and [ ] as %2F %3F %23
 
 
 class TransportURL(DriverURL):
-    """A transport URL that was parsed, or made of its parts."""
+    """A transport URL, parsed from text or made from its parts."""
 
     @classmethod
     def parse(cls, conf: cfg.ConfigOpts, url: str | None = None) -> "TransportURL":
-        """Parse ``url``, or the one that the configuration gives."""
+        """Parse ``url``, or else the URL in the configuration."""
         text = url or options.transport_url(conf)
         with options.blame(conf, "transport_url", given=url or None):
             return cls._parse(conf, text)
@@ -29,16 +30,20 @@ class TransportURL(DriverURL):
     @classmethod
     def _parse(cls, conf: cfg.ConfigOpts, text: object) -> "TransportURL":
         if not isinstance(text, str):
-            raise InvalidTransportURL(type(text).__name__, "a URL is text")
+            raise InvalidTransportURL(type(text).__name__, "a URL must be text")
         if not _is_unicode(text):
-            raise InvalidTransportURL(mask(text), "no Unicode text")
+            raise InvalidTransportURL(mask_transport_url(text), "not Unicode text")
         if not _BEGINNING.match(text):
-            raise InvalidTransportURL(mask(text), "no driver named; it begins like kafka:// or sqlite://")
+            raise InvalidTransportURL(
+                mask_transport_url(text), "it names no driver; it must begin like kafka:// or sqlite://"
+            )
         try:
             parts = _split(text)
         except ValueError:
-            # Python's reason quotes the whole login.
-            raise InvalidTransportURL(mask(text), f"hosts that no URL has; {_ENCODE}") from None
+            # Python's message quotes the whole login.
+            raise InvalidTransportURL(
+                mask_transport_url(text), f"the hosts are not valid; {_ENCODE}"
+            ) from None
         _refuse_stray(text, parts)
         query = {k: ",".join(v) for k, v in parse.parse_qs(parts.query, keep_blank_values=True).items()}
         hosts = [_parse_host(text, host) for host in parts.netloc.split(",") if host]
@@ -51,7 +56,7 @@ class TransportURL(DriverURL):
 
 
 def _is_unicode(text: str) -> bool:
-    # What a shell passes on that is no UTF-8 has halves of pairs in its place.
+    # A shell argument that is not UTF-8 arrives with lone surrogates.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -60,8 +65,8 @@ def _is_unicode(text: str) -> bool:
 
 
 def _split(text: str) -> parse.SplitResult:
-    """Split a URL whose hosts may all have brackets, which newer Pythons allow in the first alone."""
-    for stray in "\t\r\n":  # which Python leaves out of any URL
+    """Split a URL. Any host may have brackets; newer Pythons allow them in the first host only."""
+    for stray in "\t\r\n":  # as Python does with any URL
         text = text.replace(stray, "")
     scheme, mark, rest = text.partition("://")
     if not mark:
@@ -73,11 +78,11 @@ def _split(text: str) -> parse.SplitResult:
 
 
 def _refuse_stray(text: str, parts: parse.SplitResult) -> None:
-    """Refuse what a password with a bare / ? # or comma leaves in the other parts."""
+    """Refuse a URL in which a password with a bare / ? # or comma spilled into other parts."""
     logins = ["@" in host for host in parts.netloc.split(",")]
     stray = parts.netloc and ("@" in parts.path + parts.query or (any(logins) and not logins[0]))
     if parts.fragment or stray:
-        raise InvalidTransportURL(mask(text), f"a # or @ in the wrong place; {_ENCODE}")
+        raise InvalidTransportURL(mask_transport_url(text), f"a # or @ in the wrong place; {_ENCODE}")
 
 
 def _parse_host(url: str, text: str) -> TransportHost:
@@ -87,10 +92,12 @@ def _parse_host(url: str, text: str) -> TransportHost:
         parts = parse.urlsplit(f"//{address}")
         hostname, port = parts.hostname, parts.port
     except ValueError:
-        raise InvalidTransportURL(mask(url), f"a port is a number up to 65535; {_ENCODE}") from None
+        raise InvalidTransportURL(
+            mask_transport_url(url), f"a port must be a number up to 65535; {_ENCODE}"
+        ) from None
     if hostname is None and address:
-        raise InvalidTransportURL(mask(url), "a port without a host name")
-    # urlsplit lowers the name; the log of a broker's operator should show what was written.
+        raise InvalidTransportURL(mask_transport_url(url), "a port without a host name")
+    # urlsplit changes the name to lower case; logs should show it as it was written.
     start = address.lower().find(hostname or "")
     return TransportHost(
         hostname=address[start : start + len(hostname or "")] or None,

@@ -1,4 +1,4 @@
-"""Objects whose threads, locks and queues are the parent's, and which begin anew in a child process."""
+"""Fork safety: objects that begin anew in a child process, where their threads do not run."""
 
 import ctypes
 import os
@@ -8,11 +8,11 @@ from typing import Protocol
 
 class Forked(Protocol):
     def start_afresh(self) -> None:
-        """Forget, in a child process, what is the parent's."""
+        """Replace, in a child process, the locks, queues and threads of the parent."""
 
 
 def renewed() -> "weakref.WeakSet[Forked]":
-    """Make a set, for whose members each child process calls ``start_afresh``."""
+    """Return a set of weak references. Each child process calls ``start_afresh`` on its members."""
     members: weakref.WeakSet[Forked] = weakref.WeakSet()
 
     def start_all_afresh() -> None:
@@ -24,5 +24,5 @@ def renewed() -> "weakref.WeakSet[Forked]":
 
 
 def never_free(thing: object) -> None:
-    """Keep an object for ever: in a child process its destructor would wait for threads of the parent."""
+    """Keep an object for ever. In a child process its destructor would wait for threads of the parent."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -2,7 +2,7 @@
 
 
 class Backoff:
-    """Pauses in seconds, the first of ``first``, each twice the one before, none above ``longest``."""
+    """Pauses in seconds: the first is ``first``, each next one twice as long, up to ``longest``."""
 
     def __init__(self, first: float, longest: float) -> None:
         self._first = first
@@ -10,11 +10,11 @@ class Backoff:
         self._next = first
 
     def pause(self) -> float:
-        """Return how long to wait now; the next answer is twice that."""
+        """Return how long to wait now."""
         now = self._next
         self._next = min(now * 2, self._longest)
         return now
 
     def reset(self) -> None:
-        """Begin with the first pause again, after a success."""
+        """Begin with the first pause again. Call it after a success."""
         self._next = self._first

@@ -1,11 +1,11 @@
-"""Calling a user's function on a thread of ours: its error is logged and ends nothing."""
+"""Calls a user's function on a thread of ours: its error is logged, and the thread goes on."""
 
 import logging
 from collections.abc import Callable
 
 
 def call(log: logging.Logger, about: str, callback: Callable[..., object], *arguments: object) -> None:
-    """Call ``callback``; when it raises, log that the callback ``about`` something raised."""
+    """Call ``callback``. If it raises, log the error; ``about`` says what the call was for."""
     try:
         callback(*arguments)
     except Exception:

@@ -1,29 +1,29 @@
 """The contract of a transport driver.
 
-A driver is a durable log: topics of partitions of records numbered by offset.
-It holds no policy and knows no notification. What crosses the seam is frozen.
+A driver is a durable log: topics have partitions, partitions have records numbered by
+offset. A driver has no policy and knows nothing of notifications. All values that are
+passed to and from a driver are immutable.
 
-The clauses, each a test of that number in ``notifier_kafka.testing.conformance``:
+The clauses, each with a test of that number in ``notifier_kafka.testing.conformance``:
 
-1. A record reported neither failed nor pending after ``flush`` is durable at the
-   level the driver declares. There is no silent drop.
-2. Order is kept within (topic, key) as offered.
+1. A record that is reported neither failed nor pending after ``flush`` is durable at the
+   level that the driver declares. No record is dropped silently.
+2. Records with the same topic and key stay in the order in which they were offered.
 3. A subscription never yields an offset twice, unless it lost and regained the
    partition or was told to seek.
 4. ``commit`` is cumulative, never moves back, and for a partition no longer
    owned raises ``CommitRefused`` and changes nothing.
-5. What was not committed goes to another member after ``close()`` or after the
-   owner dies.
+5. Uncommitted records go to another member after ``close()`` or after the owner dies.
 6. Groups are independent; within a group a partition has one owner.
-7. Only this package's errors leave a driver. Each carries ``retriable``.
+7. A driver raises only this package's errors. Each has ``retriable``.
 8. Publishing, ``spans`` and ``read`` are thread-safe. A subscription belongs to
    one thread; ``close()`` from another thread is safe.
-9. ``poll`` returns within its timeout; constructors and imports do no I/O;
-   ``read`` ends when past ``stop``, even over gaps.
+9. ``poll`` returns within its timeout. Constructors and imports do no I/O.
+   ``read`` ends when it is past ``stop``, even if offsets are missing.
 10. The records of a transaction become visible together, in the order offered within
     (topic, key), or not at all. A driver need not have transactions.
 
-Intentionally not here: acknowledging or refusing one message, batching, filters,
+Intentionally not in a driver: acknowledging or refusing one message, batching, filters,
 priorities, JSON, threads of the listener, feature flags.
 """
 
@@ -36,15 +36,15 @@ from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 NAMESPACE = "notifier_kafka.drivers"
-"""Where drivers are found, by URL scheme."""
+"""The entry points of drivers, by URL scheme."""
 
 Headers = tuple[tuple[str, bytes], ...]
 
 
-# NamedTuples rather than frozen dataclasses: one is built for every notification,
-# and a frozen dataclass costs three times as much to build.
+# NamedTuples, not frozen dataclasses: one is made for every notification, and a frozen
+# dataclass takes three times as long to make.
 class Record(NamedTuple):
-    """Bytes for a topic. ``value`` None is a tombstone."""
+    """Bytes for a topic. A ``value`` of None is a tombstone."""
 
     topic: str
     value: bytes | None
@@ -58,7 +58,7 @@ class Partition(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A record handed over with its position. ``timestamp`` is seconds since the epoch."""
+    """A record with its position on the log. ``timestamp`` is in seconds since the epoch."""
 
     record: Record
     partition: Partition
@@ -67,14 +67,14 @@ class Delivery(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """Where a record lies, durably."""
+    """Where a record is stored, durably."""
 
     partition: Partition
     offset: int
 
 
 class Span(NamedTuple):
-    """The offsets ``start`` to ``stop``, the latter not included."""
+    """The offsets from ``start`` up to, but not including, ``stop``."""
 
     partition: Partition
     start: int
@@ -82,11 +82,11 @@ class Span(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a publisher holds at most before ``offer`` raises, and how it retries.
+    """How much a publisher holds before ``offer`` raises, and how it retries.
 
-    ``retry`` is how often a record is tried again after a retriable error, -1 for ever.
-    It is asked of the driver because only below ``offer`` can a record be tried again
-    without being overtaken by those behind it (clause 2).
+    ``retry`` is how often a record is sent again after a retriable error; -1 is without
+    limit. The driver does this, because only there later records cannot overtake a record
+    that is retried (clause 2).
     """
 
     records: int = 100_000
@@ -94,15 +94,15 @@ class Limits(NamedTuple):
     retry: int = -1
 
 
-# What the constructors of these do, without their Python code: for the loops that make one
-# for every record.
+# The constructors of named tuples are Python code. These make the same without it, for loops
+# over every record.
 make_record: partial[Any] = partial(tuple.__new__, Record)
 make_delivery: partial[Any] = partial(tuple.__new__, Delivery)
 make_receipt: partial[Any] = partial(tuple.__new__, Receipt)
 
 
 class TopicDescription(NamedTuple):
-    """``spans`` are what each partition holds now."""
+    """A topic. ``spans`` are the offsets that each partition holds now."""
 
     name: str
     spans: tuple[Span, ...]
@@ -110,10 +110,10 @@ class TopicDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """``positions`` are committed; ``lag`` is how many records the group still has to read.
+    """A group. ``positions`` are committed; ``lag`` is the number of records still to be read.
 
-    That is of every partition of its topics: those that it has a position in or a member of
-    its holds. One without a position counts from where it begins.
+    ``lag`` is for every partition of the group's topics: topics in which it has a position or
+    a member has a partition. A partition without a position counts from where it begins.
     """
 
     name: str
@@ -126,56 +126,56 @@ Positions = Mapping[Partition, int]
 """The next offset to read, by partition."""
 
 Start = Literal["earliest", "latest"] | float
-"""Where a group without a position begins; a float is seconds since the epoch."""
+"""Where a group without a position begins. A float is a time in seconds since the epoch."""
 
 OnFailure = Callable[[Record, MessagingException], None]
-"""Called from a thread of the driver's for a record that will not become durable."""
+"""Called on a thread of the driver for a record that will not become durable."""
 
 OnDeleted = Callable[[Sequence[Delivery]], None]
-"""Called from a thread of the driver's with records that its retention has deleted."""
+"""Called on a thread of the driver with records that its retention has deleted."""
 
 OnSettled = Callable[[Receipt | MessagingException], None]
-"""Called once, from a thread of the driver's, when the fate of one record is known."""
+"""Called once for one record, on a thread of the driver, when it is durable or has failed."""
 
 
 class Publisher(Protocol):
-    """Hands records to the log. Thread-safe."""
+    """Sends records to the log. Thread-safe."""
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
-        """Hand ``record`` over without blocking on I/O.
+        """Hand over ``record`` without blocking on I/O.
 
-        On return the record is accepted: it becomes durable, or is reported once, to
-        ``on_settled`` when given and else to the publisher's ``on_failure``.
-        Raises ``OutboxFull`` when there is no room (nothing was accepted), and
+        On return the record is accepted: it becomes durable or is reported as failed. The
+        outcome goes to ``on_settled`` if given; otherwise a failure goes to the publisher's
+        ``on_failure``. Raises ``OutboxFull`` when there is no room (nothing was accepted), and
         ``DeliveryFailed`` for a record that the log can never take.
         """
 
     def flush(self, timeout: float) -> int:
-        """Wait until all that was accepted is settled; return how many records are not."""
+        """Wait until all accepted records are settled; return how many are not."""
 
     def close(self) -> None:
-        """Give up the publisher. Call ``flush`` first: what is unsent is reported failed."""
+        """Close the publisher. Call ``flush`` first: unsent records are reported as failed."""
 
 
 class Transaction(Protocol):
     """Records that become durable and visible together or not at all.
 
-    Belongs to one thread. Ends with ``commit`` or ``abort``; closing the driver or the
-    death of the process aborts it.
+    Belongs to one thread. Ends with ``commit`` or ``abort``. If the driver is closed or the
+    process dies, it is aborted.
     """
 
     def offer(self, record: Record) -> None:
         """Add a record. Raises ``DeliveryFailed`` for one that the log can never take."""
 
     def commit(self, timeout: float) -> list[Receipt]:
-        """Make all records visible; return where they lie, in the order offered.
+        """Make all records visible; return their receipts in the order offered.
 
-        Blocks. Raises ``DeliveryFailed``, and then none of them is or becomes visible; when
-        the log was told to and gave no answer in time, the error says that it may be either.
+        Blocks. Raises ``DeliveryFailed``; then no record is or becomes visible. If the log did
+        not answer the commit in time, the error says that the outcome is unknown.
         """
 
     def abort(self) -> None:
-        """Give all records up. Harmless after the transaction has ended."""
+        """Discard all records. Harmless after the transaction has ended."""
 
 
 class Subscription(Protocol):
@@ -184,32 +184,31 @@ class Subscription(Protocol):
     def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
         """Return up to ``limit`` deliveries, in order within a partition.
 
-        Returns as soon as there is at least one, else empty after ``timeout`` seconds.
-        Partitions change hands only in here. What the caller polled before is taken
-        as settled: a partition given up in ``poll`` goes on from its committed position.
+        Returns as soon as there is at least one, or empty after ``timeout`` seconds.
+        A rebalance takes effect only in ``poll``. All earlier deliveries count as settled: a
+        partition that is lost in ``poll`` continues elsewhere from its committed position.
         Raises ``TransportUnavailable`` when the log cannot be reached; poll again.
         """
 
     def commit(self, positions: Positions) -> None:
-        """Record the positions durably for the group. Blocks until they are.
+        """Commit the positions for the group. Blocks until they are durable.
 
-        A position behind the one that is recorded changes nothing. Raises
-        ``CommitRefused``, naming the partitions, when one is no longer owned, and
-        then none of the positions is recorded.
+        A position behind the committed one changes nothing. Raises ``CommitRefused``, which
+        names the partitions, when one is no longer owned; then no position is committed.
         """
 
     def seek(self, positions: Positions) -> None:
-        """Let ``poll`` go on from ``positions``, whatever was delivered or committed.
+        """Make ``poll`` continue from ``positions``, whatever was delivered or committed.
 
-        A partition not owned at the moment is left alone.
+        Ignores partitions that are not owned now.
         """
 
     def close(self) -> None:
-        """Leave the group at once, so that another member goes on. Idempotent."""
+        """Leave the group at once, so that another member takes over. Idempotent."""
 
 
 class Admin(Protocol):
-    """The second interface: topics and groups. Thread-safe; every call may block."""
+    """Administration of topics and groups. Thread-safe. Every call may block."""
 
     def create_topic(
         self, name: str, partitions: int | None = None, settings: Mapping[str, str] | None = None
@@ -222,83 +221,83 @@ class Admin(Protocol):
     def delete_topic(self, name: str) -> None: ...
 
     def purge_topic(self, name: str) -> None:
-        """Delete all records of a topic. Offsets go on from where they were."""
+        """Delete all records of a topic. Offsets continue from where they were."""
 
     def list_groups(self) -> list[str]:
-        """List the groups that have a name, not those that end with their one member."""
+        """List the named groups, without those that end with their only member."""
 
     def describe_group(self, name: str) -> GroupDescription: ...
 
     def reset_group(self, name: str, positions: Positions) -> None:
-        """Set positions, also backwards. Raises ``GroupBusy`` while members are live."""
+        """Set positions, also backwards. Raises ``GroupBusy`` while the group has live members."""
 
 
 class Driver(abc.ABC):
     """A transport driver, found by URL scheme in ``notifier_kafka.drivers``.
 
-    The constructor keeps ``url`` (which carries the ``ConfigOpts``) and does no I/O.
+    The constructor keeps ``url``, which has the ``ConfigOpts``, and does no I/O.
     """
 
     durability: ClassVar[str]
-    """What clause 1 means here, in one sentence for the documentation."""
+    """What "durable" in clause 1 means for this driver, in one sentence for the documentation."""
 
     def __init__(self, url: DriverURL) -> None:
         self.url = url
 
     @property
     def virtual_host(self) -> str | None:
-        """The part of the URL that belongs into topic names; see ``notifier_kafka.wire.topic_names``."""
+        """The part of the URL that becomes part of topic names; see ``notifier_kafka.wire.topic_names``."""
         return None
 
     @property
     def default_group(self) -> str | None:
-        """The group of a listener without a pool, where the driver's options name one."""
+        """The group of a listener without a pool, if the driver's options name one."""
         return None
 
     @abc.abstractmethod
     def publisher(self, on_failure: OnFailure, limits: Limits = Limits()) -> Publisher: ...
 
-    def transaction(self, name: str | None = None) -> Transaction:  # noqa: ARG002 - who overrides it has use for it
-        """A new transaction. Several may be open at once. A driver without any leaves this as it is.
+    def transaction(self, name: str | None = None) -> Transaction:  # noqa: ARG002 - for subclasses
+        """Begin a transaction. Several may be open at once. A driver without transactions keeps this.
 
-        A name is for one process at a time, which goes on where another ended: once this
-        returns, what that one left open by the name is aborted, and nobody has to wait for it.
+        A ``name`` belongs to one process at a time. A process that takes over the name of an
+        earlier one aborts what that left open, so that readers do not wait for it.
         """
         raise DeliveryFailed(f"{self.url.transport}:// has no transactions")
 
     @abc.abstractmethod
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
-        """A new member of ``group``; None is a group of its own that ends with it.
+        """Make a new member of ``group``. With None it has a group of its own that ends with it.
 
-        A topic that does not exist is read from its beginning once it appears.
+        A topic that does not exist yet is read from its beginning once it appears.
         """
 
     @abc.abstractmethod
     def spans(
         self, topics: Sequence[str], since: float | None = None, until: float | None = None
     ) -> list[Span]:
-        """What the topics hold now, or what they took from ``since`` to before ``until``.
+        """Return what the topics hold now, or what was written from ``since`` to before ``until``.
 
-        A topic that is not there holds nothing: no span, and no error.
+        A topic that does not exist has no span, and is no error.
         """
 
     @abc.abstractmethod
     def read(self, span: Span) -> Iterator[Delivery]:
-        """The deliveries of a span, in order, without a group."""
+        """Yield the deliveries of a span in order, without a group."""
 
     @abc.abstractmethod
     def admin(self) -> Admin: ...
 
-    def on_deleted(self, tell: OnDeleted) -> None:  # noqa: B027 - whose log is kept by others has nothing to tell
-        """Tell of what the retention that runs in this driver deletes from now on.
+    def on_deleted(self, tell: OnDeleted) -> None:  # noqa: B027 - optional: retention may run outside the driver
+        """Call ``tell`` with the records that the retention in this driver deletes from now on.
 
-        What ``tell`` raises is logged, and changes nothing: the records are gone by then.
+        An error of ``tell`` is logged and changes nothing: the records are deleted already.
         """
 
     def trouble(self) -> str | None:
-        """What keeps records from the log now, as far as can be told; for people. Blocks for seconds."""
+        """Say for people why records do not reach the log now, if that is known. Blocks for seconds."""
         return None
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Release everything. Waits for calls under way in other threads. Idempotent."""
+        """Release everything. Waits for running calls in other threads. Idempotent."""

@@ -1,7 +1,7 @@
 """Publishing without blocking, around a client that can only block.
 
-A bounded queue and one worker thread. The worker takes what is there and hands it on
-as one batch, so that a slow durable write is shared by all that waited for it.
+A bounded queue and one worker thread. The worker takes all records that wait and hands
+them on as one batch: they share one slow durable write.
 """
 
 import logging
@@ -10,7 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Sized
 
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, callbacks, threads
+from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import (
     Headers,
     Limits,
@@ -22,6 +23,7 @@ from notifier_kafka.contract.driver import (
     make_receipt,
     make_record,
 )
+from notifier_kafka.contract.record_size import size_in_bytes
 from notifier_kafka.errors import (
     DeliveryBarred,
     DeliveryFailed,
@@ -35,17 +37,17 @@ LOG = logging.getLogger(__name__)
 
 _FORKED = after_fork.renewed()
 
-# Beside a thread that is busy in Python every step of a delivery waits for the interpreter
-# lock, 5 ms at a time; the larger the batch, the more records share that.
+# While another thread is busy in Python, every step of a delivery waits 5 ms for the
+# interpreter lock. The larger the batch, the more records share that wait.
 BATCH_RECORDS = 4_096
 BATCH_BYTES = 4 * 1024 * 1024
-FIRST_BACKOFF = 0.05
-LONGEST_BACKOFF = 5.0
-WARNING_INTERVAL = 10.0
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 5.0
+WARNING_SECONDS = 10.0
 
 
 class Landed:
-    """The receipts of a batch that is durable, in its order; each is made when somebody looks at it."""
+    """The receipts of a durable batch, in its order. Each is made when it is asked for."""
 
     def __init__(self) -> None:
         self.partitions: list[Partition] = []
@@ -62,22 +64,22 @@ Fates = Landed | Sequence[Receipt | MessagingException]
 """What became of each record of a batch, in their order."""
 
 Deliver = Callable[[Sequence[Record]], Fates]
-# What a record holds, who is told of its fate, its size, and the record where it is of a driver's own kind.
-# Plain tuples of plain things, which Python's collector looks at once: records that wait, a hundred
-# thousand of them, would cost it more than all else that is done for them.
+# The fields of a record, its on_settled, its size, and the record itself if it is of a driver's own class.
+# A plain tuple of plain things: the garbage collector looks at it only once. With objects, a hundred
+# thousand waiting records would cost the collector more than everything else that is done for them.
 _Entry = tuple[str, bytes | None, bytes | None, Headers, OnSettled | None, int, Record | None]
 
 
 class Outbox:
     """A ``Publisher`` around ``deliver``.
 
-    ``deliver`` writes a batch durably, all or nothing, or raises an error of this
-    package; ``retriable`` on the error decides whether the batch is tried again. Where
-    records can fail alone, it returns an error in the place of a receipt, and that is
-    final; ``LogUnusable`` is about all of them. It should give up early once ``closed`` is true,
-    because ``close`` waits for it. ``on_end`` is called last on the thread that delivered.
-    The worker waits ``linger`` seconds before it takes a batch that is not full: waking it costs
-    a caller more than all else, and is done once for all that come meanwhile.
+    ``deliver`` writes a batch durably, all or nothing, or raises an error of this package.
+    ``retriable`` on the error decides whether the batch is tried again. Where a record can
+    fail alone, ``deliver`` returns an error in place of its receipt; that error is final.
+    ``LogUnusable`` is about all records. ``deliver`` should give up early once ``closed`` is
+    true, because ``close`` waits for it. ``on_end`` is called last, on the worker thread.
+    The worker waits ``linger`` seconds before it takes a batch that is not full: waking the
+    worker costs a caller more than all else, and one wake-up then serves many records.
     """
 
     _idle: bool
@@ -102,26 +104,21 @@ class Outbox:
 
     @property
     def closed(self) -> bool:
-        """Whether ``close`` was called; what is unsent then will be reported failed."""
+        """Whether ``close`` was called; unsent records will be reported as failed."""
         return self._closed
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
         topic, value, key, headers = record
         own = None if type(record) is Record else record
-        size = len(value) if value else 0
-        if key:
-            size += len(key)
-        for name, content in headers:
-            size += len(name) + len(content)
+        size = size_in_bytes(record)
         limits = self._limits
         with self._lock:
-            # limits by index and the sums in line: this is the one place where each
-            # tenth of a microsecond is paid by the user's own thread.
+            # The limits by index: the user's own thread pays for each tenth of a microsecond here.
             full = self._accepted - self._settled >= limits[0] or self._bytes + size > limits[1]
             if full or self._worker is None or self._closed:
                 self._admit(size, full)
-            # The counters before the append: an interrupt can come only with a call, so
-            # a record never waits uncounted.
+            # The counters before the append: a signal handler can only run during a call,
+            # so no record waits uncounted.
             self._accepted += 1
             self._bytes += size
             self._queue.append((topic, value, key, headers, on_settled, size, own))
@@ -130,7 +127,7 @@ class Outbox:
                 self._arrived.notify()
 
     def flush(self, timeout: float) -> int:
-        """Wait until what was accepted before this call is settled; return how many are not."""
+        """Wait until all records accepted before this call are settled; return how many are not."""
         deadline = time.monotonic() + timeout
         with self._lock:
             goal = self._accepted
@@ -147,9 +144,9 @@ class Outbox:
             worker.join()
 
     def start_afresh(self) -> None:
-        """Begin empty; what is there in a child process is the parent's.
+        """Begin empty: in a child process the records here are the parent's.
 
-        Its worker is missing, and a lock may be held by a thread that is not here.
+        The worker does not run there, and a missing thread may hold a lock.
         """
         # Reentrant: a signal handler may publish while its thread is in here.
         self._lock = threading.RLock()
@@ -171,17 +168,17 @@ class Outbox:
             )
         if full:
             raise OutboxFull(
-                f"{self._accepted - self._settled} records ({self._bytes} bytes) wait for the log "
-                "already: it is slow or away"
+                f"{self._accepted - self._settled} records ({self._bytes} bytes) already wait for "
+                "the log: it is slow or away"
             )
         if self._worker is None:
-            # Before it starts, for a signal handler that publishes comes through here too.
+            # Set before it starts: a signal handler that publishes comes through here too.
             self._worker = threading.Thread(target=self._run, name="notifier-kafka-outbox", daemon=True)
             try:
-                self._worker.start()
-            except RuntimeError as error:
+                threads.start(self._worker, "publish from")
+            except DeliveryFailed:
                 self._worker = None
-                raise DeliveryFailed(f"no thread to publish from: {error}") from error
+                raise
 
     def _run(self) -> None:
         while batch := self._take():
@@ -205,7 +202,7 @@ class Outbox:
             time.sleep(self._linger)
         batch: list[_Entry] = []
         size = 0
-        # Without the lock: nobody else takes, and publishers need not wait for this.
+        # Without the lock: no other thread takes records, and publishers need not wait.
         for _ in range(min(len(queue), BATCH_RECORDS)):
             if (size := size + queue[0][5]) > BATCH_BYTES and batch:
                 break
@@ -216,15 +213,15 @@ class Outbox:
         outcome = self._attempt(list(map(_record, batch)))
         refused = isinstance(outcome, MessagingException) and not outcome.retriable
         if refused and not isinstance(outcome, LogUnusable) and len(batch) > 1:
-            # One of them is to blame; alone, the others need not suffer for it.
+            # One record is at fault. Sent one by one, the others do not fail with it.
             for entry in batch:
                 self._settle([entry], self._attempt([_record(entry)]))
         else:
             self._settle(batch, outcome)
 
     def _attempt(self, records: Sequence[Record]) -> Fates | MessagingException:
-        """Deliver, as often as the limits allow; return what came of it."""
-        delay = FIRST_BACKOFF
+        """Deliver, with as many retries as the limits allow; return the outcome."""
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         tries = 0
         while not self._closed:
             try:
@@ -236,7 +233,7 @@ class Outbox:
                 if not tries:
                     self._warn(error)
             except Exception as error:
-                # A fault of the driver must cost its records only, and must be seen.
+                # A bug in the driver must cost these records only, and must be visible.
                 LOG.exception("A driver raised an error that it should have translated")
                 return DeliveryFailed(f"the driver failed: {type(error).__name__}: {error}")
             else:
@@ -245,13 +242,12 @@ class Outbox:
                 return _refuse_receipts(records, receipts) if missing else receipts
             tries += 1
             with self._lock:
-                self._arrived.wait_for(lambda: self._closed, delay)
-            delay = min(delay * 2, LONGEST_BACKOFF)
+                self._arrived.wait_for(lambda: self._closed, backoff.pause())
         return DeliveryGivenUp("the publisher was closed before this record was sent")
 
     def _warn(self, error: MessagingException) -> None:
         if (now := time.monotonic()) >= self._next_warning:
-            self._next_warning = now + WARNING_INTERVAL
+            self._next_warning = now + WARNING_SECONDS
             LOG.warning("Publishing waits and tries again: %s", error)
 
     def _settle(self, batch: list[_Entry], outcome: Fates | MessagingException) -> None:
@@ -271,15 +267,11 @@ class Outbox:
             self._progress.notify_all()
 
     def _report(self, entry: _Entry, outcome: Receipt | MessagingException) -> None:
-        record, on_settled = _record(entry), entry[4]
-        try:
-            if on_settled is not None:
-                on_settled(outcome)
-            elif isinstance(outcome, MessagingException):
-                self._on_failure(record, outcome)
-        except Exception:
-            # The user's code on our thread: its error must not end publishing.
-            LOG.exception("A callback for a settled record of topic %s raised", record.topic)
+        about, on_settled = f"a settled record of topic {entry[0]}", entry[4]
+        if on_settled is not None:
+            callbacks.call(LOG, about, on_settled, outcome)
+        elif isinstance(outcome, MessagingException):
+            callbacks.call(LOG, about, self._on_failure, _record(entry), outcome)
 
 
 def _record(entry: _Entry) -> Record:
@@ -287,13 +279,13 @@ def _record(entry: _Entry) -> Record:
 
 
 def _refuse_receipts(records: Sequence[Record], receipts: Sized) -> list[MessagingException]:
-    """Fail records whose driver does not say which of them are durable.
+    """Fail all records of a batch whose driver did not say which of them are durable.
 
-    Each with its own error, which is final: another try might write them twice.
+    The error is final: a retry might write records twice.
     """
     said = f"a driver gave {len(receipts)} receipts for {len(records)} records"
-    LOG.error("Publishing: %s; a fault of the driver", said)
-    return [DeliveryFailed(f"{said}: it may or may not be in the log")] * len(records)
+    LOG.error("Publishing: %s; this is a bug in the driver", said)
+    return [DeliveryFailed(f"{said}: the record may or may not be in the log")] * len(records)
 
 
 def _as_delivery_failure(error: MessagingException) -> DeliveryFailed:

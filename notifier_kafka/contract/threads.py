@@ -1,4 +1,4 @@
-"""Starting threads where there may be none to be had: at the interpreter's exit, or at a limit."""
+"""Starts threads where that may fail: at the interpreter's exit, or at the system's limit."""
 
 import threading
 
@@ -6,7 +6,7 @@ from notifier_kafka.errors import DeliveryFailed
 
 
 def start(thread: threading.Thread, purpose: str) -> None:
-    """Start a thread. Raises ``DeliveryFailed`` when the system has none for ``purpose``."""
+    """Start a thread. If the system refuses, raise ``DeliveryFailed``: "no thread to ``purpose``"."""
     try:
         thread.start()
     except RuntimeError as error:

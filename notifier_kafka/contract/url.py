@@ -1,12 +1,11 @@
 """The transport URL as a driver sees it.
 
-The classes keep oslo.messaging's names and attributes. ``str()`` of a URL is the whole
-URL, because programs store and pass it on; ``repr()`` and ``masked()`` hide passwords,
-and nothing in this package logs or raises anything else.
+The classes keep oslo.messaging's names and attributes. ``str()`` returns the whole URL,
+because programs store it and pass it on. ``repr()`` and ``masked()`` hide passwords; this
+package uses only these in logs and errors.
 """
 
 import abc
-import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import TypeVar, overload
@@ -14,9 +13,7 @@ from urllib import parse
 
 from oslo_config import cfg
 
-MASK = "***"
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+from notifier_kafka.contract.secret_masking import MASK, is_secret_option
 
 Settings = TypeVar("Settings")
 
@@ -47,7 +44,7 @@ class TransportHost:
         return f"<TransportHost {', '.join(f'{k}={v!r}' for k, v in shown.items() if v)}>"
 
     def netloc(self, password: str | None) -> str:
-        """Spell the host as in a URL, with ``password`` in the place of its own."""
+        """Return the host as it stands in a URL, with ``password`` in place of its own."""
         login = ""
         if self.username is not None or password is not None:
             login = parse.quote(self.username or "", "")
@@ -59,7 +56,7 @@ class TransportHost:
 class DriverURL(abc.ABC):
     """A parsed transport URL, with the configuration that its driver reads.
 
-    Users make a ``notifier_kafka.TransportURL``, which knows how to parse one.
+    The class that users have is ``notifier_kafka.TransportURL``, which can also parse one.
     """
 
     def __init__(
@@ -86,13 +83,13 @@ class DriverURL(abc.ABC):
     def settings(
         self, group: str, opts: Sequence[cfg.Opt], kind: Callable[..., object] = SimpleNamespace
     ) -> object:
-        """Read a group of options, those in the URL's query first, into ``kind``.
+        """Read a group of options; those in the URL's query win.
 
-        ``kind`` is called with a keyword argument for each option: a dataclass, or a namespace.
+        ``kind``, such as a dataclass, is called with a keyword argument for each option.
         """
 
     def masked(self) -> str:
-        """Spell the URL without its passwords."""
+        """Return the URL as text with its passwords masked."""
         return self._spell([host.netloc(MASK if host.password else None) for host in self.hosts], MASK)
 
     def __str__(self) -> str:
@@ -111,33 +108,12 @@ class DriverURL(abc.ABC):
         return hash((tuple(self.hosts), self.transport, self.virtual_host))
 
     def _identity(self) -> tuple[object, ...]:
-        # oslo.messaging leaves the query out; two URLs that differ in it are not the same to us.
+        # oslo.messaging leaves out the query. For us, URLs that differ in it are different.
         return self.transport, self.virtual_host, self.hosts, self.query
 
     def _spell(self, netlocs: list[str], secret: str | None) -> str:
         text = f"{self.transport}://{','.join(netlocs)}/{parse.quote(self.virtual_host or '')}"
         if self.query:
-            shown = {k: secret if secret and _is_secret(k) else v for k, v in self.query.items()}
+            shown = {k: secret if secret and is_secret_option(k) else v for k, v in self.query.items()}
             text += "?" + parse.urlencode(shown, safe="*")
         return text
-
-
-def mask(text: str) -> str:
-    """Hide whatever may be a password in a URL that could not be parsed.
-
-    Rather too much than too little: a password with a character that should have been
-    encoded can end up in any part.
-    """
-    scheme, mark, rest = text.partition("://")
-    if not _SCHEME.fullmatch(scheme) or "://" in rest:
-        scheme, mark, rest = "", "", text  # where the driver's name ends is anyone's guess
-    login, at, place = rest.rpartition("@")
-    base, question, _ = place.partition("?")
-    base = re.sub(r":(?!\d*(?:[],/:]|$)).*", f":{MASK}", base.partition("#")[0])
-    if at and "?" in login:
-        base = ""  # an @ in the query: where the hosts end is anyone's guess
-    return f"{scheme}{mark}{MASK + at if at else ''}{base}" + (f"?{MASK}" if question else "")
-
-
-def _is_secret(name: str) -> bool:
-    return "password" in name or "secret" in name or "token" in name or name == "client_properties"

@@ -8,12 +8,10 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
-from urllib import parse
 
 from oslo_config import cfg
 
-from notifier_kafka.config import secret_masking
-from notifier_kafka.contract.url import MASK
+from notifier_kafka.contract import secret_masking
 from notifier_kafka.publishing.notifier import Notifier
 from notifier_kafka.publishing.transport import get_notification_transport
 
@@ -219,26 +217,10 @@ def _clean(name: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if name == "QUERY_STRING":
-        return mask_query(value)
+        return secret_masking.mask_query(value, _is_credential)
     return secret_masking.mask_text(mask_url(value) if name in _WITH_QUERY else value)
 
 
 def mask_url(url: str) -> str:
     """Mask what looks like a secret in the query of a URL."""
-    base, question, rest = url.partition("?")
-    query, mark, fragment = rest.partition("#")
-    return base + question + mask_query(query) + mark + fragment
-
-
-def mask_query(query: str) -> str:
-    """Mask the values of parameters whose names look like those of secrets."""
-    return "&".join(_mask_parameter(part) for part in query.split("&"))
-
-
-def _mask_parameter(part: str) -> str:
-    name, equals, _ = part.partition("=")
-    if equals and _is_credential(parse.unquote_plus(name)):
-        # With a ; in it as well: it may be part of the secret.
-        return f"{name}={MASK}"
-    # Some applications take it for an &.
-    return ";".join(map(_mask_parameter, part.split(";"))) if ";" in part else part
+    return secret_masking.mask_query_of(url, _is_credential)

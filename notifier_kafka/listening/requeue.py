@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from notifier_kafka.contract.driver import Delivery, Driver, Headers, Limits, Publisher, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.wire import topic_names
 
 LOG = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Requeue:
         Raises ``DeliveryFailed`` when not even that is possible.
         """
         patience = _Patience(stopping)
-        begun: list[tuple[Record, Waiter]] = []
+        begun: list[tuple[Record, DeliveryWaiter]] = []
         for record in records:
             waiter = self._offer(record, patience)
             if waiter is None:
@@ -134,10 +134,10 @@ class Requeue:
         kept = tuple(header for header in record.headers if header[0] not in dropped)
         return Record(topic, record.value, record.key, kept + origin + added)
 
-    def _offer(self, record: Record, patience: "_Patience") -> Waiter | None:
+    def _offer(self, record: Record, patience: "_Patience") -> DeliveryWaiter | None:
         if self._publisher is None:
             self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
-        waiter = Waiter()
+        waiter = DeliveryWaiter()
         waiter.expect()
         while True:
             try:
@@ -173,7 +173,7 @@ class _Patience:
             self._end = time.monotonic() + GRACE
         return time.monotonic() >= self._end
 
-    def sees(self, waiter: Waiter) -> bool:
+    def sees(self, waiter: DeliveryWaiter) -> bool:
         """Wait until a record is settled; False when patience is over before."""
         while not waiter.wait(WAIT):
             if self.is_over():

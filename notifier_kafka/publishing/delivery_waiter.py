@@ -1,4 +1,4 @@
-"""Waiting for the fate of records, for callers that want to know it."""
+"""Waiting until records are delivered or have failed."""
 
 import threading
 import time
@@ -8,8 +8,8 @@ from notifier_kafka.contract.driver import Receipt
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 
-class Waiter:
-    """Collects what becomes of some records. ``settle`` is an ``OnSettled``."""
+class DeliveryWaiter:
+    """Collects the receipts and errors of some records. ``settle`` is an ``OnSettled``."""
 
     def __init__(self) -> None:
         self._done = threading.Condition()
@@ -18,7 +18,7 @@ class Waiter:
         self._error: MessagingException | None = None
 
     def expect(self) -> None:
-        """Announce one more record, before it is offered: it may settle at once."""
+        """Announce one more record. Call it before the record is offered, which may settle it at once."""
         with self._done:
             self._open += 1
 
@@ -33,7 +33,7 @@ class Waiter:
                 self._done.notify_all()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until every record is settled; False when ``timeout`` came first."""
+        """Wait until every record is settled. Return False when the timeout came first."""
         deadline = time.monotonic() + timeout
         with self._done:
             while self._open:
@@ -44,9 +44,9 @@ class Waiter:
         return True
 
     def receipts(self, timeout: float, trouble: Callable[[], str | None] = lambda: None) -> list[Receipt]:
-        """Return where everything landed. Raises ``DeliveryFailed`` when something did not.
+        """Return the receipts of all records. Raises ``DeliveryFailed`` when a record has none.
 
-        ``trouble`` is asked why when time is over.
+        ``trouble`` is asked for the reason when the time is over.
         """
         settled = self.wait(timeout)
         if self._error is not None:
@@ -54,7 +54,7 @@ class Waiter:
                 raise self._error
             raise DeliveryFailed(f"not delivered: {self._error}") from self._error
         if not settled:
-            why = trouble()
-            told = f" ({why})" if why else ""
-            raise DeliveryFailed(f"not durable within {timeout:g} s; it may still arrive{told}")
+            reason = trouble()
+            suffix = f" ({reason})" if reason else ""
+            raise DeliveryFailed(f"not durable within {timeout:g} s; it may still arrive{suffix}")
         return self._receipts

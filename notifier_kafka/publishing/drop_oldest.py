@@ -1,28 +1,31 @@
-"""The policy drop_oldest: a queue before the driver's own, from which the oldest can go."""
+"""The overflow policy drop_oldest: a queue in front of the driver, whose oldest records can be dropped."""
 
 import threading
 import time
 from collections import deque
 
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, threads
 from notifier_kafka.contract.driver import Driver, Limits, OnSettled, Record
+from notifier_kafka.contract.record_size import size_in_bytes
 from notifier_kafka.errors import DeliveryFailed, OutboxFull
 from notifier_kafka.stats.losses import Losses
 
 _FORKED = after_fork.renewed()
 
-LOOK = 0.005
-SHARE = 2  # what a driver has is the driver's: half of the room is for it
+ROOM_CHECK_SECONDS = 0.005
+# Records that the driver has cannot be taken back, so it gets half of the room only.
+DRIVER_SHARE = 2
 
 
-class Ring:
-    """A ``Publisher``. What finds no room in the driver's waits here, in order."""
+class DropOldestPublisher:
+    """A ``Publisher``. Records for which the driver has no room wait here, in order."""
 
     _worker: threading.Thread | None
 
     def __init__(self, driver: Driver, limits: Limits, losses: Losses) -> None:
-        self._limits = Limits(max(1, limits.records // SHARE), limits.bytes // SHARE, limits.retry)
-        # One that is refused for its size by the driver is refused for the whole of the limits.
+        records, size, retry = limits
+        self._limits = Limits(max(1, records // DRIVER_SHARE), size // DRIVER_SHARE, retry)
+        # A record too large for the driver's half is refused, although the other half is free.
         self._bus = driver.publisher(losses.lose, self._limits)
         self._losses = losses
         self._closed = False
@@ -30,7 +33,7 @@ class Ring:
         _FORKED.add(self)
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
-        """Hand over, dropping the oldest that wait when there is no room; never raises ``OutboxFull``."""
+        """Hand over; without room, drop the oldest that wait. Never raises ``OutboxFull``."""
         if on_settled is not None:
             self._bus.offer(record, on_settled)
             return
@@ -43,17 +46,19 @@ class Ring:
                 return
         with self._lock:
             self._queue.append(record)
-            self._bytes += _size(record)
+            self._bytes += size_in_bytes(record)
             if self._worker is None:
-                # Before it starts, for a signal handler that publishes comes through here too.
-                self._worker = threading.Thread(target=self._feed, name="notifier-kafka-ring", daemon=True)
+                # Set before it starts: a signal handler that publishes comes through here too.
+                self._worker = threading.Thread(
+                    target=self._feed, name="notifier-kafka-drop-oldest", daemon=True
+                )
                 try:
-                    self._worker.start()
-                except RuntimeError as error:
+                    threads.start(self._worker, "publish from")
+                except DeliveryFailed:
                     self._worker = None
                     self._queue.pop()
-                    self._bytes -= _size(record)
-                    raise DeliveryFailed(f"no thread to publish from: {error}") from error
+                    self._bytes -= size_in_bytes(record)
+                    raise
             dropped = []
             while len(self._queue) > self._limits.records or self._bytes > self._limits.bytes:
                 dropped.append(self._take())
@@ -63,7 +68,7 @@ class Ring:
     def flush(self, timeout: float) -> int:
         deadline = time.monotonic() + timeout
         while self._queue and time.monotonic() < deadline:
-            time.sleep(LOOK)
+            time.sleep(ROOM_CHECK_SECONDS)
         return len(self._queue) + self._bus.flush(max(0.0, deadline - time.monotonic()))
 
     def close(self) -> None:
@@ -77,7 +82,7 @@ class Ring:
         self._bus.close()
 
     def start_afresh(self) -> None:
-        """Begin empty; in a child process the queue is the parent's to send."""
+        """Begin empty: in a child process the queue is the parent's to send."""
         self._lock = threading.RLock()
         self._queue: deque[Record] = deque()
         self._bytes = 0
@@ -85,11 +90,11 @@ class Ring:
 
     def _take(self) -> Record:
         record = self._queue.popleft()
-        self._bytes -= _size(record)
+        self._bytes -= size_in_bytes(record)
         return record
 
     def _feed(self) -> None:
-        """Hand on what waits; ends when there is nothing."""
+        """Hand on the records that wait; end when none is left."""
         while not self._closed:
             with self._lock:
                 if not self._queue:
@@ -105,11 +110,6 @@ class Ring:
                 if not full:
                     self._take()
             if full:
-                time.sleep(LOOK)
+                time.sleep(ROOM_CHECK_SECONDS)
             elif refused is not None:
                 self._losses.lose(record, refused)
-
-
-def _size(record: Record) -> int:
-    _, value, key, headers = record
-    return len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in headers)

@@ -1,4 +1,4 @@
-"""The publishing face: oslo.messaging's Notifier."""
+"""oslo.messaging's Notifier, with which a program publishes."""
 
 import contextlib
 import copy
@@ -14,7 +14,7 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification, make_notification
 from notifier_kafka.publishing import message_ids, ordering_keys
 from notifier_kafka.publishing.channels import channel
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.publishing.transport import NotificationTransport, get_notification_transport  # noqa: F401 - where oslo.messaging has it
 from notifier_kafka.stats.publisher_stats import Stats
 from notifier_kafka.wire.serializer import NoOpSerializer, Serializer
@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 
 KeySpec = str | Callable[[Notification], str | bytes | None] | None
 Sent = list[Receipt] | None
-"""Where a notification landed, for a notifier prepared with ``wait=True``; else None."""
+"""The receipts of a notification, for a notifier prepared with ``wait=True``; else None."""
 
 _UNCHANGED: Final[Any] = object()
 
@@ -31,9 +31,9 @@ _UNCHANGED: Final[Any] = object()
 class Notifier:
     """Sends notifications through the channels that ``driver`` or the configuration name.
 
-    The arguments are oslo.messaging's. ``key`` says what orders notifications (see the
-    option of that name). A call returns before anything is on the bus; ``flush`` waits,
-    and so do the calls of ``prepare(wait=True)``.
+    The arguments are oslo.messaging's, and ``key``: the ordering key, as in the option of that
+    name. A call returns before the notification is on the bus. ``flush`` waits for it, and so
+    do the calls of a notifier made with ``prepare(wait=True)``.
     """
 
     def __init__(  # noqa: PLR0913 - the signature is oslo.messaging's
@@ -55,11 +55,11 @@ class Notifier:
             self._key = ordering_keys.load(settings.key if key is None else key)
         self._wait = False
         self._how = channel.Sending(self.retry, self._key)
-        # By thread; shared with those that are prepared from this one.
+        # By thread. Shared with all notifiers that are prepared from this one.
         self._transactions: dict[int, Transaction] = {}
         self._wait_timeout: float = settings.wait_timeout
         self._serializer = serializer or NoOpSerializer()
-        # As oslo.messaging: an empty name stands for none, and one that two files give counts once.
+        # As in oslo.messaging, empty names are ignored and a name that is given twice counts once.
         names = [driver] if driver is not None else settings.driver
         self._driver_names = [name for name in dict.fromkeys(names) if name]
         self._channels = self._load_channels(list(settings.topics if topics is None else topics), driver)
@@ -83,10 +83,10 @@ class Notifier:
         *,
         wait: bool = _UNCHANGED,
     ) -> "Notifier":
-        """Return a notifier that differs in what is given and shares the rest.
+        """Return a notifier with the given arguments changed; it shares everything else.
 
-        With ``wait`` a call returns once its notification is durable, with a ``Receipt``
-        for each record written, and raises ``MessageDeliveryFailure`` when it is not.
+        With ``wait`` a call waits until its notification is durable and returns a ``Receipt``
+        for each record, or raises ``MessageDeliveryFailure``.
         """
         special = copy.copy(self)
         if publisher_id is not _UNCHANGED:
@@ -126,7 +126,7 @@ class Notifier:
         return self._notify(ctxt, event_type, payload, "CRITICAL")
 
     def sample(self, ctxt: Any, event_type: str, payload: Any) -> Sent:
-        """Send a notification at sample level: frequent and small, such as a measurement."""
+        """Send a notification at sample level, for frequent small ones such as measurements."""
         return self._notify(ctxt, event_type, payload, "SAMPLE")
 
     def send_many(self, ctxt: Any, priority: str, events: Iterable[tuple[str, Any]]) -> Sent:
@@ -149,26 +149,26 @@ class Notifier:
         )
 
     def is_enabled(self) -> bool:
-        """Say whether a notification may go anywhere, as oslo.messaging decides it."""
+        """Return False if noop is the only driver, as in oslo.messaging."""
         return self._driver_names != ["noop"]
 
     def flush(self, timeout: float | None = None) -> int:
-        """Wait until all that was sent is settled, or in the spool; return how many records are not."""
+        """Wait until all records are delivered, failed or in the spool; return how many are not."""
         return self.transport.flush(timeout)
 
     def stats(self) -> Stats:
-        """Count what became of what was sent, by all notifiers of the transport."""
+        """Return the counts of all notifiers of the transport."""
         return self.transport.stats()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[list[Receipt]]:
-        """Publish all or nothing: what this thread sends inside the ``with`` block.
+        """Publish all notifications that this thread sends inside the ``with`` block, or none.
 
-        When the block ends it is made visible together and the list that the block was
-        given has the receipts; ``MessageDeliveryFailure`` says that it could not be, and
-        none of it is. When the block raises, nothing is published. Listeners that read
-        committed records only, as by default, see no part of it before. A call of a notifier
-        prepared with ``wait`` returns at once in here, and nothing: the receipts are the block's.
+        At the end of the block they become visible together, and the list that the block got
+        holds the receipts. If that fails, ``MessageDeliveryFailure`` is raised and none becomes
+        visible. If the block raises, nothing is published. Listeners that read only committed
+        records, which is the default, see none of them earlier. Inside the block a call of a
+        notifier prepared with ``wait`` returns at once, with an empty list.
         """
         thread = threading.get_ident()
         if thread in self._transactions:
@@ -206,7 +206,7 @@ class Notifier:
 
     def _serialize_context(self, ctxt: Any) -> dict[str, Any]:
         if ctxt is None or type(ctxt) is dict:
-            # As oslo.messaging: a plain dict may hold credentials and cannot be redacted.
+            # As in oslo.messaging: a plain dict may hold credentials and cannot be redacted.
             redacted: Any = {}
         else:
             redacted = _redact(ctxt)
@@ -215,14 +215,14 @@ class Notifier:
     def _send(self, notifications: Sequence[Notification]) -> Sent:
         how, waiter = self._how, None
         if self._wait or self._transactions:
-            waiter = Waiter() if self._wait else None
+            waiter = DeliveryWaiter() if self._wait else None
             how = how._replace(waiter=waiter, transaction=self._transactions.get(threading.get_ident()))
         refusal: MessagingException | None = None
         for each in self._channels:
             try:
                 each.send(notifications, how)
             except MessagingException as error:
-                # The other channels are served first; the caller made the mistake and hears of it.
+                # The other channels get the notifications first; then the caller gets the error.
                 refusal = refusal or error
             except Exception as error:  # a third party's channel must not crash the service
                 LOG.exception("The channel %s failed", type(each).__name__)

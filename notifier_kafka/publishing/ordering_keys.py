@@ -1,8 +1,8 @@
 """Ordering keys: notifications with the same key stay in order.
 
-A key function takes a notification and returns text, bytes or None (no order asked
-for). The built-in ones are the entry points of ``notifier_kafka.keys``; ``load`` finds
-one by name and gives the form that channels use.
+A key function takes a notification and returns text, bytes or None (no order needed).
+The built-in functions are entry points of ``notifier_kafka.keys``. ``load`` finds one by
+name and wraps it for the channels.
 """
 
 import functools
@@ -19,29 +19,29 @@ NAMESPACE = "notifier_kafka.keys"
 KeyFunction = Callable[[Notification], str | bytes | None]
 Key = Callable[[Notification], bytes | None]
 
-# Nearly always a dict, and asking Mapping alone costs four times as much.
+# Nearly always a dict; checking for Mapping only takes four times as long.
 _OBJECTS = (dict, Mapping)
 
 
 def publisher_id(notification: Notification) -> str | None:
-    """Order what one publisher sends."""
+    """Keep the order of one publisher's notifications."""
     return notification.publisher_id
 
 
 def event_type(notification: Notification) -> str | None:
-    """Order what is of one type."""
+    """Keep the order of notifications of one event type."""
     return notification.event_type
 
 
 def none(notification: Notification) -> None:
-    """Ask for no order: notifications spread over the partitions."""
+    """Keep no order: notifications are spread over the partitions."""
 
 
 def payload(notification: Notification, field: str) -> str | bytes | None:
-    """Order by a member of the payload; dots lead into objects (``payload:instance.id``).
+    """Order by a member of the payload; dots lead into nested objects (``payload:instance.id``).
 
-    Numbers and other scalars count by their text. Without the member, or where it is an
-    object or a list, no order is asked for.
+    Numbers and other scalars are used as text. If the member is missing, or is an object or a
+    list, there is no order.
     """
     value = notification.payload
     for name in field.split("."):
@@ -58,8 +58,8 @@ def payload(notification: Notification, field: str) -> str | bytes | None:
 def load(spec: str | KeyFunction | None) -> Key:
     """Find a key function: ``name`` or ``name:ARGUMENT`` of an entry point, or a callable.
 
-    None is the same as ``none``. What the function does wrong is reported as
-    ``EncodeError`` in the stack of the caller who sends.
+    None is the same as ``none``. An error in the function, or a wrong return value, is raised
+    as ``EncodeError`` in the call that sends.
     """
     if spec is None:
         return none
@@ -80,7 +80,7 @@ def _accepts(function: Callable[..., Any], arguments: int) -> bool:
         inspect.signature(function).bind(None, *[""] * arguments)
     except TypeError:
         return False
-    except ValueError:  # a function without a signature, as some in C: its call will tell
+    except ValueError:  # some C functions have no signature: the call will show it
         return True
     return True
 
@@ -100,8 +100,8 @@ def _checked(name: str, function: KeyFunction) -> Key:
     return key
 
 
-# Publishers and event types are few and come again and again.
+# There are few publishers and event types, and they repeat.
 @functools.lru_cache(maxsize=1024)
 def _encode(text: str) -> bytes:
-    # A lone surrogate must not make a key fail that only has to be the same each time.
+    # A key only has to be the same each time, so a lone surrogate is not an error.
     return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""A loaded driver with the policy that all drivers share: overflow, accounting, exit."""
+"""A loaded driver with the policies that all drivers share: overflow, counting losses, exit."""
 
 import atexit
 import logging
@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from notifier_kafka.config import options
 from notifier_kafka.config.transport_url import TransportURL
-from notifier_kafka.contract import after_fork, plugins
+from notifier_kafka.contract import after_fork, plugins, threads
 from notifier_kafka.contract import driver as driver_contract
 from notifier_kafka.contract.driver import Driver, Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
@@ -19,8 +19,8 @@ from notifier_kafka.errors import (
     OutboxFull,
     TransportUnavailable,
 )
-from notifier_kafka.publishing.delivery_waiter import Waiter
-from notifier_kafka.publishing.drop_oldest import Ring
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
+from notifier_kafka.publishing.drop_oldest import DropOldestPublisher
 from notifier_kafka.publishing.lost_notifications import OnLoss, on_lost_record
 from notifier_kafka.spool import spool
 from notifier_kafka.spool.spool import Spool
@@ -33,8 +33,8 @@ LOG = logging.getLogger(__name__)
 _FORKED = after_fork.renewed()
 
 NAMESPACE = driver_contract.NAMESPACE
-ROOM_CHECK = 0.001  # seconds between looks for room in a full outbox
-CLOSING = 0.5  # seconds that closing has when flushing took all its time
+ROOM_CHECK_SECONDS = 0.001  # between two looks for room in a full outbox
+CLOSING_SECONDS = 0.5  # for closing, when flushing took all of exit_timeout
 
 
 def get_notification_transport(
@@ -44,10 +44,10 @@ def get_notification_transport(
     *,
     on_failure: OnLoss | None = None,
 ) -> "NotificationTransport":
-    """Load the driver that ``url``, or else the configuration, names. Does no I/O on it.
+    """Load the driver that ``url`` names, or else the configuration. Does no I/O on the log.
 
-    ``on_failure`` is called with each notification that is lost, and the error, from the
-    thread that finds out, which may be the one that publishes.
+    ``on_failure`` is called with each lost notification and the error, on the thread that
+    notices the loss. This may be the thread that publishes.
     """
     options.register(conf)
     parsed = url if isinstance(url, TransportURL) else TransportURL.parse(conf, url)
@@ -79,20 +79,20 @@ class NotificationTransport:
         _FORKED.add(self)
 
     def start_afresh(self) -> None:
-        """Have a lock of its own in a child process: a thread that is not there may hold the parent's."""
+        """Make a new lock in a child process: a thread that is missing there may hold the parent's."""
         self._opening = threading.RLock()
 
     def warn_silent(self) -> None:
-        """Say once that notifications go nowhere: an easy mistake, and legal."""
+        """Warn once that notifications go nowhere: it is legal, and an easy mistake."""
         if not self._said_silent:
             self._said_silent = True
             LOG.warning("No [notifications] driver is configured: notifications are not sent")
 
     def prepare(self, retry: int = -1) -> None:
-        """Open the publisher of calls with ``retry``, so that the first of them is like any other.
+        """Open the publisher for calls with this ``retry``, so that the first call is not slower.
 
-        Does no I/O on the log. Raises ``ConfigurationError`` when an option is wrong or the spool cannot
-        be used; what else is wrong is the first call's to raise.
+        Does no I/O on the log. Raises ``ConfigurationError`` when an option is wrong or the spool
+        cannot be used. Other errors are raised by the first call.
         """
         self._open_spool()
         try:
@@ -107,42 +107,42 @@ class NotificationTransport:
             if self._on_full == "spool" and self._spool is None and not self._closed:
                 self._spool = spool.opened(self.conf, self._settings, lambda: self._bus(-1), self._losses)
 
-    def publish(self, record: Record, retry: int, waiter: Waiter | None = None) -> None:
-        """Hand a record to the driver; what happens when there is no room is the policy's.
+    def publish(self, record: Record, retry: int, waiter: DeliveryWaiter | None = None) -> None:
+        """Hand a record to the driver, or apply the policy of ``on_full`` when there is no room.
 
-        ``waiter`` learns the record's fate, and its owner an overflow, as an exception.
+        A ``waiter`` is told the record's fate, also an overflow.
         """
         publisher = self._publishers.get(retry) or self._open(retry)
         on_settled = None
         if waiter is not None:
             waiter.expect()
             on_settled = waiter.settle
-        # No call is between reading and writing it, so no other thread is either.
+        # Safe without a lock: threads change only in calls, and there is none between read and write.
         self._accepted += 1
         try:
             publisher.offer(record, on_settled)
-        except DeliveryFailed as refused:
-            self._refused(publisher, record, on_settled, refused)
+        except DeliveryFailed as error:
+            self._handle_refusal(publisher, record, on_settled, error)
         else:
             if self._stalled:
                 self._stalled = False
 
     def flush(self, timeout: float | None = None) -> int:
-        """Wait until what was accepted is settled; return how many records are not.
+        """Wait until all accepted records are settled; return how many are not.
 
-        With a spool, what is on its disk is settled.
+        Records on the spool's disk count as settled.
         """
-        patience = min(1e9 if timeout is None else timeout, threading.TIMEOUT_MAX)
+        seconds = min(1e9 if timeout is None else timeout, threading.TIMEOUT_MAX)
         if self._spool is not None:
-            return self._spool.flush(patience)
-        deadline = time.monotonic() + patience
+            return self._spool.flush(seconds)
+        deadline = time.monotonic() + seconds
         return sum(
             publisher.flush(max(0.0, deadline - time.monotonic()))
             for publisher in self._publishers.copy().values()
         )
 
     def stats(self) -> Stats:
-        """Count what became of notifications since the transport was made. May read the spool's files."""
+        """Return the counts since the transport was made. May read the spool's files."""
         counts = self.counters.counts()
         return Stats(
             accepted=self._accepted,
@@ -150,30 +150,31 @@ class NotificationTransport:
             spooled=self._spool.spooled if self._spool else 0,
             forwarded=counts.get("forwarded", 0),
             waiting=self._spool.waiting() if self._spool else 0,
-            lost={name[5:]: count for name, count in counts.items() if name.startswith("lost.")},
+            lost=self.counters.lost(),
         )
 
     def cleanup(self) -> None:
-        """Flush and release everything within ``[notifications] exit_timeout``, and a second more.
+        """Flush and release everything within ``[notifications] exit_timeout`` plus one second.
 
-        What takes longer to release, because it waits for a log that is away, is left to a thread.
+        What takes longer, because the log is unreachable, is left to a daemon thread.
         """
         self._closed = True
         atexit.unregister(self.cleanup)
-        patience = self._settings.exit_timeout
-        deadline = time.monotonic() + patience
-        left = self._spool.close(patience) if self._spool else self.flush(patience)
+        seconds = self._settings.exit_timeout
+        deadline = time.monotonic() + seconds
+        left = self._spool.close(seconds) if self._spool else self.flush(seconds)
         if left:
             LOG.error("%d notifications were not delivered within exit_timeout and are given up", left)
         closer = threading.Thread(target=self._release, name="notifier-kafka-closing", daemon=True)
         try:
-            closer.start()
-        except RuntimeError:
-            # At an exit there are no new threads since Python 3.12, and who ends need not close what is away.
+            threads.start(closer, "close from")
+        except DeliveryFailed:
+            # Since Python 3.12 there are no new threads at the interpreter's exit. With records
+            # left the log is probably unreachable, and closing could block.
             if not left:
                 self._release()
         else:
-            closer.join(max(CLOSING, deadline - time.monotonic()))
+            closer.join(max(CLOSING_SECONDS, deadline - time.monotonic()))
         self.counters.report()
 
     def _release(self) -> None:
@@ -184,7 +185,7 @@ class NotificationTransport:
         try:
             self.driver.close()
         except TransportUnavailable as error:
-            # It has nothing of ours any more, and a log that is away must not stop who ends.
+            # Nothing of ours is left there, and an unreachable log must not keep a program from ending.
             LOG.warning("Closing: %s", error)
 
     def _open(self, retry: int) -> Publisher:
@@ -196,7 +197,7 @@ class NotificationTransport:
                 publisher = self._bus(retry)
                 if self._spool is not None:
                     publisher = self._spool.publisher(publisher)
-                # Without this a short program would exit with its notifications still in memory.
+                # Without it a short program would exit with its notifications still in memory.
                 if not self._publishers:
                     _flush_at_exit(self)
                 self._publishers[retry] = publisher
@@ -208,36 +209,37 @@ class NotificationTransport:
             if retry not in self._buses:
                 limits = self._limits._replace(retry=retry)
                 if self._on_full == "drop_oldest":
-                    self._buses[retry] = Ring(self.driver, limits, self._losses)
+                    self._buses[retry] = DropOldestPublisher(self.driver, limits, self._losses)
                 else:
                     self._buses[retry] = self.driver.publisher(self._losses.lose, limits)
             return self._buses[retry]
 
-    def _refused(
-        self, publisher: Publisher, record: Record, on_settled: OnSettled | None, why: DeliveryFailed
+    def _handle_refusal(
+        self, publisher: Publisher, record: Record, on_settled: OnSettled | None, error: DeliveryFailed
     ) -> None:
-        if isinstance(why, OutboxFull):
+        if isinstance(error, OutboxFull):
             try:
-                if self._found_room(publisher, record, on_settled):
+                if self._wait_for_room(publisher, record, on_settled):
                     return
             except DeliveryFailed as later:
-                why = later
+                error = later
         if on_settled is not None:
-            on_settled(why)
-        elif isinstance(why, OutboxFull) and self._on_full != "raise":
-            self._losses.lose(record, why)
+            on_settled(error)
+        elif isinstance(error, OutboxFull) and self._on_full != "raise":
+            self._losses.lose(record, error)
         else:
             self._accepted -= 1
-            raise why
+            raise error
 
-    def _found_room(self, publisher: Publisher, record: Record, on_settled: OnSettled | None) -> bool:
-        # A call waits only if the last one that waited found room: a log that is gone costs
-        # its publishers one wait, not one for each call.
+    def _wait_for_room(self, publisher: Publisher, record: Record, on_settled: OnSettled | None) -> bool:
+        """Offer the record until it is taken; return False when ``block_timeout`` came first."""
+        # A call waits only if the last wait found room: an unreachable log costs its
+        # publishers one wait, not one for each call.
         if self._on_full not in ("block", "spool") or self._stalled:
             return False
         deadline = time.monotonic() + self._settings.block_timeout
         while time.monotonic() < deadline:
-            time.sleep(ROOM_CHECK)
+            time.sleep(ROOM_CHECK_SECONDS)
             try:
                 publisher.offer(record, on_settled)
             except OutboxFull:
@@ -250,10 +252,10 @@ class NotificationTransport:
 def _flush_at_exit(transport: NotificationTransport) -> None:
     """Flush when this process ends, before the driver's own exit handlers close its files.
 
-    Exit handlers run last in, first out, so this is to be called after the driver was
-    loaded. A child of multiprocessing runs none of them but those of multiprocessing.
+    Exit handlers run in reverse order, so call this after the driver was loaded. A child of
+    multiprocessing runs only the exit handlers of multiprocessing.
     """
-    import multiprocessing.util  # here, because few programs need it sooner
+    import multiprocessing.util  # here, because few programs need it earlier
 
     atexit.register(transport.cleanup)
     multiprocessing.util.register_after_fork(transport, _flush_at_exit)

@@ -1,4 +1,4 @@
-"""Counts of what happened, and a log that stays readable while things go wrong."""
+"""Counts of events, and a log that stays readable while things go wrong."""
 
 import collections
 import contextlib
@@ -6,15 +6,17 @@ import logging
 import threading
 import time
 
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, threads
+from notifier_kafka.errors import DeliveryFailed
+
+LOG_INTERVAL_SECONDS = 10.0  # between two lines about losses
+LOST_PREFIX = "lost."
 
 _FORKED = after_fork.renewed()
 
-INTERVAL = 10.0  # seconds between two lines about losses
-
 
 class Counters:
-    """Counts events by name. Losses are logged too, at most once in an interval."""
+    """Counts events by name. Losses are also logged, at most once in an interval."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -25,7 +27,7 @@ class Counters:
         _FORKED.add(self)
 
     def start_afresh(self) -> None:
-        """Forget, in a child process, whom the parent is about to tell of what; it goes on counting."""
+        """Forget, in a child process, the losses that the parent is about to log. Counts go on."""
         # Reentrant: a signal handler may publish while its thread is in here.
         self._lock = threading.RLock()
         self._unreported: collections.Counter[str] = collections.Counter()
@@ -36,9 +38,9 @@ class Counters:
             self._counts[name] += count
 
     def lose(self, reason: str, example: str, count: int = 1) -> None:
-        """Count notifications lost and see to it that the log says so."""
+        """Count lost notifications, and log them now or when the interval is over."""
         with self._lock:
-            self._counts[f"lost.{reason}"] += count
+            self._counts[LOST_PREFIX + reason] += count
             self._unreported[reason] += count
             self._example = example
             wait = self._next_report - time.monotonic()
@@ -48,10 +50,10 @@ class Counters:
             self.report()
 
     def report(self) -> None:
-        """Log the losses that no line has told of yet."""
+        """Log the losses that were not logged yet."""
         with self._lock:
             news, self._unreported = self._unreported, collections.Counter()
-            self._next_report = time.monotonic() + INTERVAL
+            self._next_report = time.monotonic() + LOG_INTERVAL_SECONDS
             later, self._later = self._later, None
         if later is not None:
             later.cancel()
@@ -64,10 +66,18 @@ class Counters:
         if self._later is None or not self._later.is_alive():
             self._later = threading.Timer(seconds, self.report)
             self._later.daemon = True
-            # No thread to be had, as at the interpreter's exit: cleaning up reports.
-            with contextlib.suppress(RuntimeError):
-                self._later.start()
+            # Without a thread, as at the interpreter's exit, the clean-up reports.
+            with contextlib.suppress(DeliveryFailed):
+                threads.start(self._later, "report losses from")
 
     def counts(self) -> dict[str, int]:
         with self._lock:
             return dict(self._counts)
+
+    def lost(self) -> dict[str, int]:
+        """Return how many notifications were lost, by reason."""
+        return {
+            name.removeprefix(LOST_PREFIX): count
+            for name, count in self.counts().items()
+            if name.startswith(LOST_PREFIX)
+        }

@@ -1,11 +1,11 @@
 """CloudEvents 1.0 over Kafka, binary and structured.
 
 ``id``, ``type``, ``source`` and ``time`` are the notification's message id, event type,
-publisher (percent-encoded) and timestamp; the extensions are ``priority``, ``partitionkey``
-and, when there is a context, ``context`` as JSON text. The specification wants id, type and
-source to be non-empty: a notification without the first two is refused, and one whose
-publisher is null or empty comes from ``about:blank``, which is read as null. Events of other
-senders are read as well; without the extension they have priority INFO.
+publisher (percent-encoded) and timestamp. The extensions are ``priority``, ``partitionkey``
+and, if there is a context, ``context`` as JSON text. The specification requires id, type and
+source: a notification without message id or event type is refused; one without a publisher
+gets the source ``about:blank``, which is read as null. Events of other senders are read too;
+without the extension ``priority`` they have priority INFO.
 """
 
 import datetime
@@ -43,7 +43,7 @@ def members(notification: Notification, key: bytes | None, dumps: Dumps) -> dict
 
 
 def form_of(headers: Headers) -> Literal["binary", "structured"] | None:
-    """Tell what the headers of a record announce."""
+    """Say which form of CloudEvent the headers of a record announce, if any."""
     form: Literal["structured"] | None = None
     for name, value in headers:
         if name == "ce_specversion":
@@ -54,7 +54,7 @@ def form_of(headers: Headers) -> Literal["binary", "structured"] | None:
 
 
 def is_structured(found: dict[str, Any]) -> bool:
-    """Tell by its members whether an object is a structured event."""
+    """Say whether an object has the members of a structured event."""
     return "specversion" in found and all(name in found for name in _REQUIRED)
 
 
@@ -67,7 +67,7 @@ def from_binary(headers: Headers, payload: Any, parse: Parse) -> dict[str, Any]:
             if name.startswith(_PREFIX) and value is not None
         }
     except UnicodeError:
-        raise DecodeError("a header of the CloudEvent is no Unicode text") from None
+        raise DecodeError("a header of the CloudEvent is not Unicode text") from None
     return _from_attributes(found, payload, parse)
 
 
@@ -92,7 +92,7 @@ def _attributes(notification: Notification, key: bytes | None, dumps: Dumps) -> 
     if notification.timestamp:
         attributes["time"] = _zoned(notification.timestamp)
     if key:
-        # The attribute is text. Readers that need the bytes have the record's own key.
+        # The attribute is text. The record's own key has the exact bytes.
         attributes["partitionkey"] = key.decode(errors="replace")
     if notification.context:
         attributes["context"] = dumps(notification.context).decode()
@@ -102,7 +102,7 @@ def _attributes(notification: Notification, key: bytes | None, dumps: Dumps) -> 
 def _from_attributes(found: dict[str, Any], payload: Any, parse: Parse) -> dict[str, Any]:
     for name in _REQUIRED:
         if not isinstance(found.get(name), str):
-            raise DecodeError(f"the CloudEvent's {name} is missing or no text")
+            raise DecodeError(f"the CloudEvent's {name} is missing or not text")
     if not found["specversion"].startswith("1."):
         raise DecodeError("the CloudEvent's version is not 1.x")
     source, context = found["source"], found.get("context")
@@ -125,7 +125,7 @@ def _zoned(timestamp: str) -> str:
 
 
 def _naive(time: Any) -> Any:
-    """Return the time in UTC as notifications have it; as it stands when it is no time."""
+    """Return the time in UTC as notifications have it, or unchanged if it is not a time."""
     try:
         moment = datetime.datetime.fromisoformat(time)
         return str(moment.astimezone(datetime.UTC).replace(tzinfo=None))

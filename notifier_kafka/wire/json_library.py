@@ -1,7 +1,7 @@
-"""Which JSON library is used, chosen here and nowhere else: orjson when it is there.
+"""Chooses the JSON library: orjson if it is installed, else the standard library.
 
-Both do the same. The fast one may refuse more, and what it refuses goes the standard
-way; a test holds the two against each other.
+Both give the same results. orjson may refuse more; what it refuses, the standard library
+converts. A test compares the two.
 """
 
 import functools
@@ -21,14 +21,13 @@ except ImportError:
 
 
 class JsonLibrary(NamedTuple):
-    """A few functions over JSON text in UTF-8.
+    """A few functions for JSON text in UTF-8.
 
-    ``dumps`` converts by the rules of ``primitives``. Whatever it raises means: convert
-    with ``primitives.convert`` first, which also knows what is wrong and where, and then
-    write the outcome with ``dump_primitives``. ``quote`` writes a str that has no halves of
-    surrogate pairs.
+    ``dumps`` converts by the rules of ``json_values``. When it raises anything, convert with
+    ``json_values.convert``, which also says what is wrong and where, and write the result
+    with ``dump_primitives``. ``quote`` writes a str without halves of surrogate pairs.
     ``loads`` raises ``ValueError`` or ``RecursionError`` for what is not JSON. ``skim`` does
-    so faster, for text whose numbers do not matter.
+    the same faster, for text whose numbers do not matter.
     """
 
     name: str
@@ -39,10 +38,10 @@ class JsonLibrary(NamedTuple):
 
 
 def exceeds(text: bytes, levels: int) -> bool:
-    """Tell whether valid JSON nests deeper than ``levels``.
+    """Say whether valid JSON nests deeper than ``levels``.
 
-    Few bytes or brackets cannot nest deeply, which settles nearly every case. Otherwise
-    strings are dropped and the levels counted, in one pass whoever wrote it.
+    Few bytes or few brackets cannot nest deeply, which decides nearly every case. Otherwise
+    strings are removed and the levels counted, in time linear in the text.
     """
     if len(text) <= 2 * levels or text.count(b"{") + text.count(b"[") <= levels:
         return False
@@ -61,24 +60,24 @@ def _finite(number: str) -> float | None:
 
 
 # The standard library's writer, as oslo.messaging uses it: ASCII, spaces after separators.
-# Cycles end in RecursionError, for less than looking out for them costs.
+# A cycle ends in RecursionError, which is cheaper than checking for cycles.
 _encode = json.JSONEncoder(check_circular=False, allow_nan=False, default=json_values.simplify).encode
-# Old senders write NaN and Infinity, which are no JSON: read as they are now written, null. So
-# is a number beyond what a float holds, such as 1e999, which orjson refuses.
+# Old senders write NaN and Infinity, which are not JSON: they are read as null, as we write them
+# now. So is a number too large for a float, such as 1e999, which orjson refuses.
 _decode = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite).decode
 _encode_unicode = json.JSONEncoder(check_circular=False, ensure_ascii=False).encode
 
 
 def dump_primitives(value: Any) -> bytes:
-    """Write what ``primitives.convert`` returned."""
+    """Write what ``json_values.convert`` returned."""
     return _encode(value).encode()
 
 
 def _standard_dumps(value: Any) -> bytes:
     text = _encode(value).encode()
-    # Either one half of a pair, which is no text, or a character that needs a pair.
+    # Either half of a surrogate pair, which is not text, or a character that needs a pair.
     if b"\\ud" in text:
-        raise ValueError("perhaps no Unicode")
+        raise ValueError("perhaps not Unicode")
     if exceeds(text, json_values.MAX_DEPTH):
         raise ValueError("perhaps nested too deeply")
     return text
@@ -104,14 +103,14 @@ def fastest() -> JsonLibrary:
 
 
 def _orjson() -> JsonLibrary:
-    # Passed through are the types that orjson would write in another way than our rules.
+    # Passed through to simplify: the types that orjson would write differently from our rules.
     passed = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
     options = passed | orjson.OPT_PASSTHROUGH_SUBCLASS
     write, read, simplify = orjson.dumps, orjson.loads, json_values.simplify
 
     def dumps(value: Any) -> bytes:
         text = write(value, simplify, options)
-        # Asked here first: nearly all have few brackets, and a call costs as much as the count.
+        # Checked here first: most texts have few brackets, and a call costs as much as the count.
         brackets = text.count(b"{") + text.count(b"[")
         if brackets > json_values.MAX_DEPTH and exceeds(text, json_values.MAX_DEPTH):
             raise ValueError("perhaps nested too deeply")
@@ -124,7 +123,7 @@ def _orjson() -> JsonLibrary:
             return _standard_loads(data)
 
     def loads(data: bytes) -> Any:
-        # orjson makes a float of an integer beyond 64 bits: negative ones have 19 digits.
+        # orjson reads an integer beyond 64 bits as a float; such integers have 19 digits or more.
         if _NINETEEN_DIGITS in data.translate(_AS_ZEROS):
             return _standard_loads(data)
         try:

@@ -1,12 +1,12 @@
-"""What becomes of values that JSON does not know: the rules of conversion, in one place.
+"""How values that JSON does not know are converted: all rules in one place.
 
 ==================================  ==============================================
 datetime                            ISO 8601 with microseconds; an aware one keeps its offset
 date                                ISO 8601
 set, frozenset, tuple, namedtuple,  array
 other sized collections
-whatever has items(), dataclass     object
-bytes, bytearray                    text, when they are UTF-8
+anything with items(), dataclass    object
+bytes, bytearray                    text, if they are UTF-8
 Decimal, UUID, IP addresses         text
 enum member                         its value
 exception                           its repr
@@ -15,8 +15,8 @@ keys                                text, by the same rules; ``true``, ``false``
 ==================================  ==============================================
 
 Integers of any size are kept as Python writes them. Anything else is refused with
-``EncodeError``: other objects, halves of surrogate pairs, cycles, more than
-``MAX_DEPTH`` levels. Iterators too: they could be read only once.
+``EncodeError``: other objects, halves of surrogate pairs, cycles, more than ``MAX_DEPTH``
+levels, and iterators, because they can be read only once.
 """
 
 import dataclasses
@@ -32,13 +32,13 @@ from typing import Any
 from notifier_kafka.errors import EncodeError
 
 MAX_DEPTH = 254
-"""Levels of objects and arrays in a payload: far more than people nest, as many as orjson
-writes, and less than what readers and Python's own stack bear."""
+"""Levels of objects and arrays in a payload: as many as orjson writes, and fewer than readers
+and Python's own stack can take."""
 
-_SHOWN_STEPS = 8
-_SHOWN_KEY = 40
+_MAX_PATH_STEPS = 8
+_MAX_KEY_CHARACTERS = 40
 
-# By name, because not every program has these modules loaded.
+# By name, so that these modules need not be imported.
 _WRITTEN_AS_TEXT = {
     *(f"ipaddress.IPv{v}{kind}" for v in (4, 6) for kind in ("Address", "Network", "Interface")),
     *(f"netaddr.ip.{kind}" for kind in ("IPAddress", "IPNetwork", "IPRange")),
@@ -49,10 +49,10 @@ Rule = Callable[[Any], Any]
 
 
 def convert(value: Any, name: str, *, instances: bool = False) -> Any:
-    """Return ``value`` as dict, list, str, int, float, bool and None, nothing shared with it.
+    """Return a deep copy of ``value`` made of dict, list, str, int, float, bool and None.
 
-    ``name`` is where the path in an error begins. Errors never hold the value. With
-    ``instances`` an object that no rule knows becomes the object of its attributes.
+    The path in an error begins with ``name``. Errors never contain the value. With
+    ``instances`` an object for which there is no rule becomes a dict of its attributes.
     """
     try:
         return _walk(value, 0, simplify_instance if instances else simplify)
@@ -63,10 +63,9 @@ def convert(value: Any, name: str, *, instances: bool = False) -> Any:
 
 
 def simplify(value: Any) -> Any:
-    """Take one step from a value that JSON does not know towards one that it does.
+    """Convert the outermost level of a value that JSON does not know.
 
-    Raises ``TypeError`` when there is no rule; whatever the value's own code raises may
-    come out as well.
+    Raises ``TypeError`` when there is no rule, and whatever the value's own code raises.
     """
     builtin = _plain(value)
     if builtin is not None:
@@ -88,7 +87,7 @@ def simplify(value: Any) -> Any:
 
 
 def simplify_instance(value: Any) -> Any:
-    """Take a step as ``simplify`` does, or from an instance to its attributes."""
+    """Convert as ``simplify`` does, and any other instance to a dict of its attributes."""
     try:
         return simplify(value)
     except TypeError:
@@ -98,7 +97,7 @@ def simplify_instance(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return the built-in value inside an instance of a subclass, as json writes it."""
+    """Return an instance of a subclass as the built-in type, as json writes it."""
     if isinstance(value, dict):
         return dict(value.items())
     for kind, copy in _COPIES:
@@ -132,7 +131,7 @@ def _text(value: Any) -> str | None:
 
 
 class _Refused(Exception):
-    """A value has no form. Every level on the way up adds its step to the path."""
+    """A value cannot be converted. Each level adds its step to the path, from the inside out."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -141,7 +140,7 @@ class _Refused(Exception):
 
     def path(self) -> str:
         steps = self.steps[::-1]
-        return "".join(steps[:_SHOWN_STEPS]) + ("..." if len(steps) > _SHOWN_STEPS else "")
+        return "".join(steps[:_MAX_PATH_STEPS]) + ("..." if len(steps) > _MAX_PATH_STEPS else "")
 
 
 def _walk(value: Any, depth: int, rule: Rule) -> Any:
@@ -157,7 +156,7 @@ def _walk(value: Any, depth: int, rule: Rule) -> Any:
 def _object(value: dict[Any, Any], depth: int, rule: Rule) -> dict[str, Any]:
     _check_depth(depth)
     converted = {}
-    # A list first: another thread may be changing the dict.
+    # A copy first: another thread may change the dict.
     for key, member in list(value.items()):
         try:
             converted[_key(key)] = _walk(member, depth, rule)
@@ -181,7 +180,7 @@ def _array(value: Iterable[Any], depth: int, rule: Rule) -> list[Any]:
 
 def _check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise _Refused(f"nested beyond {MAX_DEPTH} levels, or holds itself")
+        raise _Refused(f"nested beyond {MAX_DEPTH} levels, or contains itself")
 
 
 def _key(key: Any) -> str:
@@ -193,7 +192,7 @@ def _key(key: Any) -> str:
         return _digits(key)
     simple = _simplified(key, simplify)
     if isinstance(simple, dict | list):
-        raise _Refused(f"a {_type_name(key)} as key has no form in JSON")
+        raise _Refused(f"a key of type {_type_name(key)} cannot be written as JSON")
     return _key(simple)
 
 
@@ -203,11 +202,11 @@ def _simplified(value: Any, rule: Rule) -> Any:
     except UnicodeDecodeError:
         raise _Refused(f"{_type_name(value)} that is not UTF-8 text") from None
     except TypeError:
-        raise _Refused(f"a {_type_name(value)} has no form in JSON") from None
+        raise _Refused(f"a value of type {_type_name(value)} cannot be written as JSON") from None
     except RecursionError:
         raise
     except Exception as error:  # noqa: BLE001 - code of the user's class runs here
-        reason = f"a {_type_name(value)} raised {_type_name(error)} when it was read"
+        reason = f"a value of type {_type_name(value)} raised {_type_name(error)} when it was read"
         raise _Refused(reason) from None
 
 
@@ -215,7 +214,7 @@ def _unicode(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _Refused("a str with half of a surrogate pair is no Unicode text") from None
+        raise _Refused("a str with half of a surrogate pair") from None
     return text
 
 
@@ -223,7 +222,7 @@ def _digits(number: int) -> str:
     try:
         return int.__repr__(number)
     except ValueError:
-        raise _Refused("an int with more digits than Python writes") from None
+        raise _Refused("an int with more digits than Python writes as text") from None
 
 
 def _number(value: int) -> int:
@@ -248,6 +247,6 @@ def _type_name(value: Any) -> str:
 def _step(key: Any) -> str:
     if not isinstance(key, str):
         return f"[{_type_name(key)} key]"
-    if key.isidentifier() and len(key) <= _SHOWN_KEY:
+    if key.isidentifier() and len(key) <= _MAX_KEY_CHARACTERS:
         return f".{key}"
-    return f"[{str.__str__(key)[:_SHOWN_KEY]!a}]"
+    return f"[{str.__str__(key)[:_MAX_KEY_CHARACTERS]!a}]"

@@ -1,4 +1,4 @@
-"""The user's hooks over context and payload: oslo.messaging's serializers."""
+"""Serializers: the user's hooks that convert context and payload, as in oslo.messaging."""
 
 import abc
 from typing import Any
@@ -7,11 +7,11 @@ from notifier_kafka.wire import json_values
 
 
 class Serializer(abc.ABC):
-    """Turns what a program works with into primitives, and back."""
+    """Converts a program's own objects to JSON values, and back."""
 
     @abc.abstractmethod
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
-        """Return ``entity``, a payload, in primitive form."""
+        """Return ``entity``, a payload, as JSON values."""
 
     @abc.abstractmethod
     def deserialize_entity(self, ctxt: Any, entity: Any) -> Any:
@@ -43,13 +43,13 @@ class NoOpSerializer(Serializer):
 
 
 class JsonPayloadSerializer(NoOpSerializer):
-    """Converts payloads to primitives before any channel sees them."""
+    """Converts payloads to JSON values before any channel gets them."""
 
     # Static and with this name for the context, because programs call it on the class.
     @staticmethod
     def serialize_entity(context: Any, entity: Any) -> Any:  # noqa: ARG004
-        """Return ``entity`` converted by the rules of ``primitives``, or raise ``EncodeError``.
+        """Return ``entity`` converted by the rules of ``json_values``, or raise ``EncodeError``.
 
-        As in oslo.messaging's, an object of a program's own becomes its attributes.
+        As in oslo.messaging, an object of the program's own becomes a dict of its attributes.
         """
         return json_values.convert(entity, "payload", instances=True)

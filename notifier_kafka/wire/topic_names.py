@@ -1,25 +1,25 @@
-"""How names on the bus are spelled. Nobody else spells one."""
+"""The names of topics on the bus. All of them are made here."""
 
 import re
 import zlib
 
-PRIORITY_PLACE = "{priority}"
+PRIORITY_PLACEHOLDER = "{priority}"
 
 
 def bus_topic(topic: str, priority: str, virtual_host: str | None = None) -> str:
-    """Name the topic on the bus for a user's topic at a priority.
+    """Return the name on the bus of a user's topic at a priority.
 
-    A topic with ``{priority}`` in it is taken literally otherwise, so that a listener
-    can name any spelling, for example that of a sender with another virtual host.
+    A topic that contains ``{priority}`` is otherwise taken literally: so a listener can use
+    any name, for example that of a sender with another virtual host.
     """
-    if PRIORITY_PLACE in topic:
-        return topic.replace(PRIORITY_PLACE, priority.lower())
+    if PRIORITY_PLACEHOLDER in topic:
+        return topic.replace(PRIORITY_PLACEHOLDER, priority.lower())
     name = f"{topic}.{priority.lower()}"
     return f"{name}.{virtual_host}" if virtual_host else name
 
 
 def requeue_topic(group: str, origin: str) -> str:
-    """Name the topic that brings what was refused back to the members of ``group`` that listen to its origin.
+    """Name the topic that redelivers a group's requeued notifications of the topic ``origin``.
 
     One for each origin: members of a group need not all listen to the same topics.
     """
@@ -27,11 +27,11 @@ def requeue_topic(group: str, origin: str) -> str:
 
 
 def dead_letter_topic(group: str) -> str:
-    """Name the topic where ``group`` sets aside what it cannot handle."""
+    """Name the topic that keeps the notifications that ``group`` cannot handle."""
     return _legal(f"{group}.dead-letters")
 
 
 def _legal(name: str) -> str:
-    """Spell a name that has a group's in it, which may be any text, as a topic's."""
+    """Make a legal topic name. It contains a group's name, which may be any text."""
     spelled = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:240]
     return spelled if spelled == name else f"{spelled}-{zlib.crc32(name.encode()):08x}"

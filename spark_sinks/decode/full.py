@@ -153,20 +153,20 @@ def _layer_reason() -> Column:
         F.when(text.isNull(), "a tombstone")
         .when(F.col("size") == 0, "an empty value")
         .when(F.col("size") > MAX_SIZE, f"larger than {MAX_SIZE >> 20} MiB")
-        .when(~F.is_valid_utf8(text), "no Unicode text")
-        .when(F.col("outer").isNull(), "no JSON")
-        .when(strict_json.has_half(text), "no Unicode text")
+        .when(~F.is_valid_utf8(text), "not Unicode text")
+        .when(F.col("outer").isNull(), "not JSON")
+        .when(strict_json.has_half(text), "not Unicode text")
         .when(strict_json.is_deep(text), _TOO_DEEP)
-        .when((form != "binary") & ~_is_object(text), "the value is no JSON object")
+        .when((form != "binary") & ~_is_object(text), "the value is not a JSON object")
         .when(
             enveloped & (F.coalesce(F.col("version"), F.lit("")) != codec.VERSION),
             f"the envelope's version is not {codec.VERSION}",
         )
-        .when(enveloped & body.isNull(), f"the envelope's {codec.MESSAGE_MEMBER} is no text")
-        .when(enveloped & F.col("inner").isNull(), "no JSON")
-        .when(enveloped & strict_json.has_half(body), "no Unicode text")
+        .when(enveloped & body.isNull(), f"the envelope's {codec.MESSAGE_MEMBER} is not text")
+        .when(enveloped & F.col("inner").isNull(), "not JSON")
+        .when(enveloped & strict_json.has_half(body), "not Unicode text")
         .when(enveloped & strict_json.is_deep(body), _TOO_DEEP)
-        .when(enveloped & ~_is_object(body), f"the envelope's {codec.MESSAGE_MEMBER} is no JSON object")
+        .when(enveloped & ~_is_object(body), f"the envelope's {codec.MESSAGE_MEMBER} is not a JSON object")
     )
 
 
@@ -232,23 +232,23 @@ def _reason() -> Column:
     event = _is("binary") | _is("structured")
     context, context_text = F.col("context"), F.col("context_text")
     reason = F.when(F.col("fault").isNotNull(), F.col("fault"))
-    reason = reason.when(F.col("garbled"), "a header of the CloudEvent is no Unicode text")
+    reason = reason.when(F.col("garbled"), "a header of the CloudEvent is not Unicode text")
     reason = reason.when(F.col("base64"), "the CloudEvent's data is not JSON")
     for name, member in (("specversion", "specversion"), *((_TEXTS[m], m) for m in _EVENT_TEXTS)):
         missing = event & F.col(member)["text"].isNull()
-        reason = reason.when(missing, f"the CloudEvent's {name} is missing or no text")
+        reason = reason.when(missing, f"the CloudEvent's {name} is missing or not text")
     version = F.col("specversion")["text"]
     reason = reason.when(event & ~version.startswith("1."), "the CloudEvent's version is not 1.x")
-    reason = reason.when(context_text.isNotNull() & context.isNull(), "no JSON")
-    reason = reason.when(context_text.isNotNull() & strict_json.has_half(context_text), "no Unicode text")
+    reason = reason.when(context_text.isNotNull() & context.isNull(), "not JSON")
+    reason = reason.when(context_text.isNotNull() & strict_json.has_half(context_text), "not Unicode text")
     reason = reason.when(context_text.isNotNull() & strict_json.is_deep(context_text), _TOO_DEEP)
     wrong = never()
     for name in ("message_id", "publisher_id", "event_type", "timestamp"):
         wrong |= F.col(name)["wrong"]
-    reason = reason.when(wrong, "the message id, publisher, event type or timestamp is no text")
+    reason = reason.when(wrong, "the message id, publisher, event type or timestamp is not text")
     no_object = context.isNotNull() & (kind(context) != "VOID") & ~kind(context).startswith("OBJECT")
-    reason = reason.when(no_object, "the context is no JSON object")
-    reason = reason.when(_priority().isNull(), "no priority, so no notification")
+    reason = reason.when(no_object, "the context is not a JSON object")
+    reason = reason.when(_priority().isNull(), "no priority, so not a notification")
     return reason.when(~_priority().isin(*PRIORITY_NAMES), "unknown priority")
 
 

@@ -3,8 +3,7 @@
 import re
 from urllib import parse
 
-from notifier_kafka.config import secret_masking
-from notifier_kafka.contract import url
+from notifier_kafka.contract import secret_masking
 
 NEXT = re.compile(r",(?=\s*spark\.[\w.-]+\s*:)")
 """Where a property ends and the next begins."""
@@ -22,7 +21,7 @@ def output(text: str) -> str:
     if "://" not in text:
         return text
     # To the last @: a password that was not percent-encoded may hold what ends a host.
-    without = re.sub(r"(://[^:@]*):.*@", rf"\1:{url.MASK}@", text)
+    without = re.sub(r"(://[^:@]*):.*@", rf"\1:{secret_masking.MASK}@", text)
     return _MEMBER.sub(_hide, without)
 
 
@@ -38,10 +37,10 @@ def _property(text: str) -> str:
         return text
     name, value = found.groups()
     secret = secret_masking.is_secret(name) or _SECRET.search(name)
-    return name + (url.MASK if secret else secret_masking.mask_text(value))
+    return name + (secret_masking.MASK if secret else secret_masking.mask_text(value))
 
 
 def _hide(member: re.Match[str]) -> str:
     before, name, value = member.groups()
     secret = re.search("password|secret|token", parse.unquote(name), re.IGNORECASE)
-    return f"{before}{name}={url.MASK if secret else value}"
+    return f"{before}{name}={secret_masking.MASK if secret else value}"

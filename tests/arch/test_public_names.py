@@ -1,5 +1,6 @@
 """The public names of the package are exactly these; a program may rely on each."""
 
+import importlib
 import inspect
 
 import notifier_kafka
@@ -36,23 +37,32 @@ OSLO_MESSAGING = {
 # Reached there as oslo_messaging.conffixture.ConfFixture, oslo_messaging.notify.middleware and so on.
 OSLO_MODULES = {"conffixture", "exceptions", "notify", "server"}
 
+# Imported by their path, as notifier_kafka.driver.
+DOCUMENTED_MODULES = {"client", "driver", "errors", "forks", "outbox", "testing", "url"}
+
 ADDED = {
     "CommitRefused",
     "ConfFixture",
     "ConfigurationError",
     "DecodeError",
+    "DeliveryBarred",
     "DeliveryFailed",
+    "DeliveryGivenUp",
     "DriverNotFound",
     "EncodeError",
     "GroupBusy",
+    "Listener",
+    "ListenerPolicy",
     "LogUnusable",
     "Notification",
     "NotificationTransport",
     "OutboxFull",
+    "Partition",
     "SpoolFull",
     "SpoolTooOld",
     "Receipt",
     "RequestNotifier",
+    "Stats",
     "TaskTimeout",
     "TopicNotFound",
     "TransportUnavailable",
@@ -75,6 +85,13 @@ def test_no_name_is_public_by_accident() -> None:
     found = {name for name, value in vars(notifier_kafka).items() if not inspect.ismodule(value)}
 
     assert {name for name in found if not name.startswith("_")} <= OSLO_MESSAGING | ADDED
+
+
+def test_dir_shows_the_public_names_and_the_documented_modules() -> None:
+    for name in (*DOCUMENTED_MODULES, "publishing.transport"):
+        importlib.import_module(f"notifier_kafka.{name}")
+
+    assert set(dir(notifier_kafka)) == set(notifier_kafka.__all__) | DOCUMENTED_MODULES
 
 
 def test_names_of_oslo_messaging_that_are_aliases_are_the_same_class() -> None:

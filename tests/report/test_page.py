@@ -14,7 +14,7 @@ from tests.report import output
 from tests.report.output import Told
 
 PHONE, DESK = 380, 1280
-SUMS = {"read": 57, "decoded": 50, "duplicate": 4, "late": 6, "malformed": {"no JSON": 2, "a tombstone": 1}}
+SUMS = {"read": 57, "decoded": 50, "duplicate": 4, "late": 6, "malformed": {"not JSON": 2, "a tombstone": 1}}
 HOSTILE = (
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",

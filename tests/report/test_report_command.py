@@ -28,7 +28,7 @@ def report(directory: Path, *arguments: str, capsys: pytest.CaptureFixture[str])
 
 
 def test_its_figures_are_sums_of_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sums = {"read": 40, "decoded": 33, "duplicate": 5, "late": 1, "malformed": {"no JSON": 2}}
+    sums = {"read": 40, "decoded": 33, "duplicate": 5, "late": 1, "malformed": {"not JSON": 2}}
     output.write(tmp_path / "rows", output.counted(TOLD), **sums)
     found = report(tmp_path, capsys=capsys)
     assert found == {

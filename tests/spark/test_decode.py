@@ -118,7 +118,7 @@ def test_the_good_and_the_malformed_are_all(spark: SparkSession) -> None:
     decoded = full.decode(frame_of(spark, [flat(None), (b"{", ()), (None, ()), flat(None)]))
     assert [row.offset for row in full.good(decoded).collect()] == [0, 3]
     assert [tuple(row) for row in full.malformed(decoded).drop("logged").collect()] == [
-        ("t", 0, 1, "no JSON"),
+        ("t", 0, 1, "not JSON"),
         ("t", 0, 2, "a tombstone"),
     ]
 
@@ -130,7 +130,7 @@ def test_where_the_codec_reads_more(spark: SparkSession) -> None:
     for value in (digits, large):
         assert codec.decode(Record("t", value)).priority == "INFO"
     reasons = [row.reason for row in read(spark, [(digits, ()), (large, ())])]
-    assert reasons == ["no JSON", "larger than 8 MiB"]
+    assert reasons == ["not JSON", "larger than 8 MiB"]
 
 
 @pytest.mark.long
@@ -141,4 +141,4 @@ def test_large_and_deep_values_end_nothing(spark: SparkSession) -> None:
     deep = b'{"priority": "INFO", "payload": ' + b'{"a":[' * 249 + b"1" + b"]}" * 249 + b"}"
     deeper = b"[" * 3_000_000
     rows = read(spark, [(value, ()) for value in (text, lists, deep, deeper, text, lists)])
-    assert [row.reason for row in rows] == [None, None, None, "no JSON", None, None]
+    assert [row.reason for row in rows] == [None, None, None, "not JSON", None, None]

@@ -126,7 +126,7 @@ def test_a_payload_that_is_no_text_is_none(spark: SparkSession) -> None:
     value, headers = CODERS[0].encode(SENT._replace(payload={"a": "é"}), "envelope")
     assert value
     quick, slow = read(spark, [(value.replace(b"\\\\u00e9", b"\xff"), headers)])
-    assert (quick[0].usual, quick[0].payload, slow[0].reason) == (True, None, "no Unicode text")
+    assert (quick[0].usual, quick[0].payload, slow[0].reason) == (True, None, "not Unicode text")
 
 
 def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
@@ -142,7 +142,7 @@ def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
     word = [(one, other) for one, other in zip(quick, slow, strict=True) if one.usual]
     assert len(word) > 20
     for one, other in word:
-        assert other.reason in (None, "no JSON", "no Unicode text")
+        assert other.reason in (None, "not JSON", "not Unicode text")
         if other.reason is None:
             assert [one[name] for name in texts] == [other[name] for name in texts]
 

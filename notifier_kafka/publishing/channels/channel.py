@@ -1,4 +1,4 @@
-"""What a channel is: it decides what becomes of notifications."""
+"""The base class of channels: a channel decides what is done with notifications."""
 
 import abc
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from notifier_kafka.contract.driver import Transaction
 from notifier_kafka.notification import Notification
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.publishing.transport import NotificationTransport
 
 NAMESPACE = "notifier_kafka.channels"
@@ -17,21 +17,22 @@ NAMESPACE = "notifier_kafka.channels"
 class Sending(NamedTuple):
     """How notifications are to be sent.
 
-    ``retry`` as in oslo.messaging (-1 for ever); ``key`` finds the ordering key; a
-    ``waiter`` is told the fate of every record. Records for the bus go into the
-    ``transaction`` when there is one.
+    ``retry`` is oslo.messaging's (-1 is without limit). ``key`` returns the ordering key. A
+    ``waiter`` is told the outcome of every record. With a ``transaction``, records for the bus
+    go into it.
     """
 
     retry: int
     key: Callable[[Notification], bytes | None]
-    waiter: Waiter | None = None
+    waiter: DeliveryWaiter | None = None
     transaction: Transaction | None = None
 
 
 class Channel(abc.ABC):
-    """Found by name in ``notifier_kafka.channels``; one instance for each notifier.
+    """Found by name in ``notifier_kafka.channels``; each notifier has its own instance.
 
-    One that hands nothing to ``transport`` sets ``publishes`` to False: then a notifier opens none.
+    A channel that does not publish through ``transport`` sets ``publishes`` to False. Then the
+    notifier opens no publisher for it.
     """
 
     publishes: bool = True
@@ -43,9 +44,9 @@ class Channel(abc.ABC):
 
     @abc.abstractmethod
     def send(self, notifications: Sequence[Notification], how: Sending) -> None:
-        """Deal with the notifications without blocking on I/O.
+        """Send the notifications without blocking on I/O.
 
-        Raises ``EncodeError`` for one that has no form, before any of them is sent, and
-        ``DeliveryFailed`` for one that is not taken; those before it are sent, those behind
+        Raises ``EncodeError`` for a notification that cannot be encoded, before any is sent.
+        Raises ``DeliveryFailed`` for one that is refused; those before it are sent, those after
         it are not.
         """

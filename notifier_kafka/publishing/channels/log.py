@@ -1,21 +1,23 @@
-"""The channel log: notifications become lines of the program's own log."""
+"""The channel log: it writes notifications to the program's own log."""
 
 import json
 import logging
 import re
 from collections.abc import Sequence
 
-from notifier_kafka.config import secret_masking
+from notifier_kafka.contract import secret_masking
 from notifier_kafka.notification import Notification
 from notifier_kafka.publishing.channels import channel
 from notifier_kafka.wire import codec
 
 # oslo.messaging's name, because logging configurations refer to it.
 LOGGER = "oslo.messaging.notification"
-# logging keeps every logger for ever, and one more thing for each dot in its name.
-LONGEST, MOST_DOTS, MOST = 255, 20, 1_000
+# logging keeps every logger for ever, and one more object for each dot in its name.
+MAX_NAME_CHARACTERS = 255
+MAX_NAME_DOTS = 20
+MAX_LOGGERS = 1_000
 
-# logging has no level for audit and sample. oslo.messaging drops both with a warning.
+# logging has no level for audit and sample; they are logged at info. oslo.messaging drops both.
 _LEVELS = {
     "DEBUG": logging.DEBUG,
     "WARN": logging.WARNING,
@@ -27,8 +29,8 @@ _LEVELS = {
 class LogChannel(channel.Channel):
     """Logs each notification as one line of JSON, with secrets masked.
 
-    The logger is named for the event type, the level for the priority. Event types that no
-    logging configuration would name, and those behind the first thousand, share one logger.
+    The logger has the event type in its name, the level is that of the priority. Event types
+    with too long a name, and all after the first thousand, share one logger.
     """
 
     publishes = False
@@ -48,20 +50,21 @@ _made: set[str] = set()
 
 
 def _logger_name(event_type: str | None) -> str:
-    if not event_type or len(event_type) > LONGEST or event_type.count(".") > MOST_DOTS:
+    too_long = event_type and (len(event_type) > MAX_NAME_CHARACTERS or event_type.count(".") > MAX_NAME_DOTS)
+    if not event_type or too_long:
         return LOGGER
-    # Event types may come from outside, and a line break in one would forge a log line.
+    # Event types may come from outside. A line break in one would forge a log line.
     name = f"{LOGGER}.{re.sub(r'[^ -~]', '_', event_type)}"
     if name not in _made:
-        # What is configured is there already, and stays what it is.
-        if len(_made) >= MOST and name not in logging.root.manager.loggerDict:
+        # A logger that the program configured exists already, and may be used beyond the limit.
+        if len(_made) >= MAX_LOGGERS and name not in logging.root.manager.loggerDict:
             return LOGGER
         _made.add(name)
     return name
 
 
 def _line(sent: Notification) -> str:
-    # By way of the wire format: the log shows what the bus would, by the same conversions.
+    # Through the wire format: values are converted as on the bus.
     value, _ = codec.encode(sent, "flat", None)
     message = json.loads(value)
     message.pop("_context", None)

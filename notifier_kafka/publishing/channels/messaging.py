@@ -13,7 +13,7 @@ from notifier_kafka.wire import codec, topic_names
 
 
 class MessagingChannel(Channel):
-    """Sends in oslo.messaging's format. Its 1.0 and 2.0 are the same bytes on Kafka."""
+    """Sends in oslo.messaging's format. Its versions 1.0 and 2.0 are the same bytes on Kafka."""
 
     def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
         super().__init__(conf, topics, transport)
@@ -26,14 +26,14 @@ class MessagingChannel(Channel):
     def send(self, notifications: Sequence[Notification], how: Sending) -> None:
         retry, find_key, waiter, transaction = how
         encode, form, publish = codec.encode, self._form, self.transport.publish
-        spelled = self._bus_topics
-        # All of them before the first is handed over: one that has no form stops them all. Plain tuples
-        # meanwhile, which Python's collector looks at once.
+        bus_topics = self._bus_topics
+        # All are encoded before the first is sent: one that cannot be encoded stops them all. Plain
+        # tuples until then: the garbage collector looks at them only once.
         records: list[tuple[str, bytes, bytes | None, Headers]] = []
         for notification in notifications:
             key = find_key(notification)
             value, headers = encode(notification, form, key)
-            for topic in spelled.get(notification.priority) or self._spell(notification.priority):
+            for topic in bus_topics.get(notification.priority) or self._name_topics(notification.priority):
                 records.append((topic, value, key, headers))  # noqa: PERF401 - a generator for one costs more
         for record in map(make_record, records):
             if transaction is None:
@@ -41,11 +41,11 @@ class MessagingChannel(Channel):
             else:
                 transaction.offer(record)
 
-    def _spell(self, priority: str) -> tuple[str, ...]:
+    def _name_topics(self, priority: str) -> tuple[str, ...]:
         host = self.transport.driver.virtual_host
-        spelled = tuple(topic_names.bus_topic(topic, priority, host) for topic in self.topics)
-        self._bus_topics[priority] = spelled
-        return spelled
+        names = tuple(topic_names.bus_topic(topic, priority, host) for topic in self.topics)
+        self._bus_topics[priority] = names
+        return names
 
 
 class CloudEventsChannel(MessagingChannel):

@@ -1,4 +1,4 @@
-"""The channel noop: nothing becomes of a notification."""
+"""The channel noop: it drops notifications."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from notifier_kafka.publishing.channels import channel
 
 
 class NoopChannel(channel.Channel):
-    """Drops every notification, as its user asked for."""
+    """Drops every notification."""
 
     publishes = False
 

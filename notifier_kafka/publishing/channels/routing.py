@@ -1,4 +1,4 @@
-"""The channel routing: a YAML file says which notifications go to which channels.
+"""The channel routing: a YAML file decides which notifications go to which channels.
 
 ::
 
@@ -7,10 +7,9 @@
         accepted_events: [compute.instance.*]     # shell patterns; absent: all
         accepted_priorities: [warn, error]        # absent: all
 
-A notification goes to a channel once, however many groups send it there.
+A notification goes to a channel only once, even if several groups send it there.
 """
 
-import difflib
 import fnmatch
 import logging
 import re
@@ -21,7 +20,7 @@ import yaml
 from oslo_config import cfg
 
 from notifier_kafka.config import options
-from notifier_kafka.contract import plugins
+from notifier_kafka.contract import did_you_mean, plugins
 from notifier_kafka.errors import ConfigurationError, DeliveryFailed, MessagingException
 from notifier_kafka.notification import PRIORITIES, Notification
 from notifier_kafka.publishing.channels.channel import NAMESPACE, Channel, Sending
@@ -41,14 +40,14 @@ class Route(NamedTuple):
     priorities: frozenset[str] | None
 
     def accepts(self, notification: Notification) -> bool:
-        """Say whether both rules hold. Without an event type only ``*`` matches."""
+        """Say whether both rules match. A notification without an event type matches only ``*``."""
         if self.priorities is not None and notification.priority.lower() not in self.priorities:
             return False
         return self.events is None or self.events.match(notification.event_type or "") is not None
 
 
 class RoutingChannel(Channel):
-    """Passes notifications on to other channels by event type and priority."""
+    """Forwards notifications to other channels by event type and priority."""
 
     def __init__(self, conf: cfg.ConfigOpts, topics: Sequence[str], transport: NotificationTransport) -> None:
         super().__init__(conf, topics, transport)
@@ -71,7 +70,7 @@ class RoutingChannel(Channel):
                 if accepted:
                     self._channels[name].send(accepted, how)
             except MessagingException as error:
-                # The channels do not depend on each other: the rest is served first.
+                # The channels are independent: the others get the notifications first.
                 refusal = refusal or error
             except Exception as error:  # a third party's channel must not stop the others
                 LOG.exception("The channel %s failed", name)
@@ -82,18 +81,18 @@ class RoutingChannel(Channel):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a name that stands twice, of which YAML would silently drop the first."""
+    """Refuses a name that occurs twice. YAML would silently drop the first one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for name in names:
             if names.count(name) > 1:
-                raise yaml.MarkedYAMLError(problem=f"{name!r} stands twice", problem_mark=node.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{name!r} occurs twice", problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
 
 
 def read_routes(path: str) -> list[Route]:
-    """Read a routing file. What is wrong with it is one ``ConfigurationError``."""
+    """Read a routing file. Raises ``ConfigurationError`` when anything in it is wrong."""
     if not path:
         raise ConfigurationError(
             "routing_config is not set: the channel routing needs the path of a YAML file"
@@ -105,8 +104,8 @@ def read_routes(path: str) -> list[Route]:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: nested too deeply") from None
-    except (yaml.YAMLError, ValueError) as error:  # PyYAML lets an impossible date through as it is
-        raise ConfigurationError(f"{path}: not readable: {' '.join(str(error).split())}") from None
+    except (yaml.YAMLError, ValueError) as error:  # PyYAML raises a bare ValueError for an impossible date
+        raise ConfigurationError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     return [
         _route(f"{path}, group {group!r}, channel {channel!r}", channel, rules)
         for group, channels in _members(path, "groups", groups)
@@ -126,13 +125,13 @@ def _route(where: str, channel: Any, rules: Any) -> Route:
     known = plugins.names(NAMESPACE)
     if not isinstance(channel, str) or channel not in known or channel == "routing":
         usable = [name for name in known if name != "routing"]
-        raise ConfigurationError(f"{where}: no such channel: {_choices(channel, usable)}")
+        choices = did_you_mean.hint_and_choices(channel, usable)
+        raise ConfigurationError(f"{where}: no such channel: {choices}")
     lists: dict[str, list[str]] = {}
     for key, patterns in _members(where, "rules", rules):
         if key not in (EVENTS, PRIORITY_RULE):
-            raise ConfigurationError(
-                f"{where}: unknown key {key!r}: {_choices(key, [EVENTS, PRIORITY_RULE])}"
-            )
+            choices = did_you_mean.hint_and_choices(key, [EVENTS, PRIORITY_RULE])
+            raise ConfigurationError(f"{where}: unknown key {key!r}: {choices}")
         if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
             raise ConfigurationError(f"{where}, {key}: a list of patterns (text) is needed")
         lists[key] = patterns
@@ -155,13 +154,7 @@ def _priorities(where: str, patterns: list[str] | None) -> frozenset[str] | None
         text = "warn" if pattern.lower() == "warning" else pattern.lower()
         matching = fnmatch.filter(PRIORITIES, text)
         if not matching:
-            raise ConfigurationError(
-                f"{where}, {PRIORITY_RULE}: no priority is like {pattern!r}: {_choices(text, PRIORITIES)}"
-            )
+            choices = did_you_mean.hint_and_choices(text, PRIORITIES)
+            raise ConfigurationError(f"{where}, {PRIORITY_RULE}: no priority matches {pattern!r}: {choices}")
         accepted.update(matching)
     return frozenset(accepted)
-
-
-def _choices(name: object, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1)
-    return (f"did you mean {near[0]}? " if near else "") + f"known are {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The channel test: notifications stay in a list of this process, for its tests."""
+"""The channel test: it keeps notifications in a list, for tests."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,19 +7,19 @@ from notifier_kafka.notification import Notification
 from notifier_kafka.publishing.channels import channel
 
 NOTIFICATIONS: list[tuple[dict[str, Any], dict[str, Any], str, int]] = []
-"""What was sent: (context, message, priority, retry), as oslo.messaging records it."""
+"""The sent notifications as (context, message, priority, retry), as in oslo.messaging."""
 
 
 def reset() -> None:
-    """Forget what was recorded."""
-    # In place, so that a test may import the list itself.
+    """Empty the list."""
+    # In place: a test may have imported the list itself.
     NOTIFICATIONS.clear()
 
 
 class TestChannel(channel.Channel):
     """Records every notification."""
 
-    __test__ = False  # pytest would take the name for that of a test
+    __test__ = False  # pytest would collect the class because of its name
     publishes = False
 
     def send(self, notifications: Sequence[Notification], how: channel.Sending) -> None:

@@ -14,8 +14,8 @@ from tests.shared.log_lock import locked
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "the client's configuration is no JSON"),
-        (r'{"\ud800": 1}', "the client's configuration is no Unicode text"),
+        ("{", "the client's configuration is not JSON"),
+        (r'{"\ud800": 1}', "the client's configuration is not Unicode text"),
         ("[" * 100_000, "the client's configuration is nested too deeply"),
         ("[]", 'needs "Type" and "Properties"'),
         ('{"Type": "KafkaConsumerConfig", "Properties": {}}', "KafkaProducerConfig is needed here"),

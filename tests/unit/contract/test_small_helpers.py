@@ -1,11 +1,11 @@
-"""What is decided once for all rooms: backoff, a record's size, callbacks of users, starting threads."""
+"""Policies that are decided once: backoff, record sizes, users' callbacks, threads, misspelt names."""
 
 import logging
 import threading
 
 import pytest
 
-from notifier_kafka.contract import callbacks, record_size, threads
+from notifier_kafka.contract import callbacks, did_you_mean, record_size, threads
 from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import Record
 from notifier_kafka.errors import DeliveryFailed
@@ -52,3 +52,18 @@ def test_a_thread_that_cannot_be_had_is_one_clear_error() -> None:
     # A thread starts once; the system's refusal is the same RuntimeError.
     with pytest.raises(DeliveryFailed, match="no thread to publish from: "):
         threads.start(started, "publish from")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint", "all_told"),
+    [
+        ("topic", "did you mean topics?", "did you mean topics? known are retry, topics"),
+        (7, "nothing like it", "known are retry, topics"),
+    ],
+)
+def test_a_misspelt_name_gets_a_hint_and_the_choices(name: object, hint: str, all_told: str) -> None:
+    known = ["retry", "topics"]
+
+    assert did_you_mean.hint(name, known, "nothing like it") == hint
+    assert did_you_mean.hint_and_choices(name, known) == all_told
+    assert did_you_mean.hint_and_choices(name, [], "installed are") == "installed are none"

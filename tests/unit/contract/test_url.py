@@ -89,7 +89,7 @@ def test_no_password_in_an_error_or_a_repr(middle: str, before: str, after: str,
 
 
 def test_no_password_in_the_error_when_the_host_was_forgotten(conf: cfg.ConfigOpts) -> None:
-    with pytest.raises(InvalidTransportURL, match="a port is a number") as caught:
+    with pytest.raises(InvalidTransportURL, match="a port must be a number") as caught:
         TransportURL.parse(conf, "kafka://me:s3cr3t")
 
     assert not _leaks(str(caught.value))
@@ -116,14 +116,14 @@ def test_password_that_looks_like_a_port_is_not_taken_for_one(conf: cfg.ConfigOp
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nonsense", "begins like kafka://"),
-        ("kafka:broker", "begins like kafka://"),
-        ("kafka://broker:port", "a port is a number"),
-        ("kafka://broker:99999", "a port is a number"),
+        ("nonsense", "it must begin like kafka://"),
+        ("kafka:broker", "it must begin like kafka://"),
+        ("kafka://broker:port", "a port must be a number"),
+        ("kafka://broker:99999", "a port must be a number"),
         ("kafka://:9092", "without a host name"),
-        ("kafka://[::1", "hosts that no URL has"),
+        ("kafka://[::1", "the hosts are not valid"),
         ("sqlite:////var/a#b.db", "%23"),
-        ("sqlite:////var/\udcff.db", "no Unicode text"),
+        ("sqlite:////var/\udcff.db", "not Unicode text"),
     ],
 )
 def test_bad_url_is_one_clear_line(conf: cfg.ConfigOpts, text: str, said: str) -> None:

@@ -109,8 +109,8 @@ def test_what_a_publisher_says_of_attempts_and_origin_does_not_count(
         back = as_delivery(found)
         assert (made.attempts(back), made.failures(back)) == (1, failed)
         assert requeue.origin(made.again(back)) == "notifications.info 3:42"
-    aside = made.aside(forged, "no JSON")
-    assert aside == made.aside(DELIVERY, "no JSON")
+    aside = made.aside(forged, "not JSON")
+    assert aside == made.aside(DELIVERY, "not JSON")
     given_back = requeue.revived(aside, "workers")
     assert given_back is not None
     assert given_back.topic == made.topics[0]
@@ -144,7 +144,7 @@ def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: Noti
     assert made.is_due(as_delivery(back))
     assert requeue.revived(aside._replace(value=None), "workers") is None
     nameless = as_delivery(Record(made.topics[0], b"value", None, (("origin-topic", b""),)))
-    assert requeue.origin(made.aside(nameless, "no JSON")) == f"{made.topics[0]} 0:7"
+    assert requeue.origin(made.aside(nameless, "not JSON")) == f"{made.topics[0]} 0:7"
     assert requeue.revived(Record("t", b"x"), "workers") is None
 
 

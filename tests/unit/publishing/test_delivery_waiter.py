@@ -12,7 +12,7 @@ RECEIPT = Receipt(Partition("t", 0), 5)
 
 
 def test_receipts_come_back_once_all_are_settled() -> None:
-    waiter = delivery_waiter.Waiter()
+    waiter = delivery_waiter.DeliveryWaiter()
     for _ in range(2):
         waiter.expect()
     threads = [threading.Thread(target=waiter.settle, args=(RECEIPT,)) for _ in range(2)]
@@ -24,11 +24,11 @@ def test_receipts_come_back_once_all_are_settled() -> None:
 
 
 def test_nothing_expected_is_nothing_to_wait_for() -> None:
-    assert delivery_waiter.Waiter().receipts(0) == []
+    assert delivery_waiter.DeliveryWaiter().receipts(0) == []
 
 
 def test_the_first_failure_is_raised_as_a_delivery_failure() -> None:
-    waiter = delivery_waiter.Waiter()
+    waiter = delivery_waiter.DeliveryWaiter()
     for _ in range(3):
         waiter.expect()
     waiter.settle(RECEIPT)
@@ -40,7 +40,7 @@ def test_the_first_failure_is_raised_as_a_delivery_failure() -> None:
 
 
 def test_what_is_not_settled_in_time_says_so() -> None:
-    waiter = delivery_waiter.Waiter()
+    waiter = delivery_waiter.DeliveryWaiter()
     waiter.expect()
     with pytest.raises(DeliveryFailed, match=r"not durable within 0\.01 s; it may still arrive"):
         waiter.receipts(0.01)

@@ -37,7 +37,7 @@ def test_no_loss_is_no_line(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_loss_soon_after_a_line_is_told_without_another(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counters, "INTERVAL", 1.0)
+    monkeypatch.setattr(counters, "LOG_INTERVAL_SECONDS", 1.0)
     made = counters.Counters(LOG)
     for number in range(3):
         made.lose("OutboxFull", f"number {number}")

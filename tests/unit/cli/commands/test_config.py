@@ -212,7 +212,7 @@ def test_the_json_of_a_plain_client_becomes_a_file_that_says_the_same(write: Wri
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("no json", "is no JSON"),
+        ("no json", "is not JSON"),
         ('{"Type": "X", "Properties": {}}', "one of KafkaProducerConfig, KafkaConsumerConfig"),
         ('{"Type": "KafkaProducerConfig", "Properties": {"ack": 1}}', "did you mean acks?"),
         (

@@ -66,7 +66,7 @@ def test_they_are_counted_by_reason(bench: Bench) -> None:
     found = bench.json("dead-letters", "list")
     assert [(row["topic"], row["reason"], row["letters"], row["new"]) for row in found] == [
         ("mail.dead-letters", "endpoint raised KeyError in attempt 1", 2, 2),
-        ("mail.dead-letters", "no Unicode text", 1, 1),
+        ("mail.dead-letters", "not Unicode text", 1, 1),
     ]
     assert bench.json("dead-letters", "list", "mail") == found
 

@@ -10,7 +10,7 @@ from notifier_kafka.errors import ConfigurationError, DeliveryFailed, EncodeErro
 from notifier_kafka.notification import Notification
 from notifier_kafka.publishing import ordering_keys
 from notifier_kafka.publishing.channels import channel, routing, test
-from notifier_kafka.publishing.delivery_waiter import Waiter
+from notifier_kafka.publishing.delivery_waiter import DeliveryWaiter
 from notifier_kafka.publishing.transport import get_notification_transport
 from tests.shared.checkout import ROOT
 
@@ -121,7 +121,7 @@ def test_a_channel_that_raises_costs_the_others_nothing_and_who_waits_hears_of_i
     assert arrived(chosen, notification("a.b")) == [("a.b", "INFO")]
     assert "The channel log failed" in caplog.text
     with pytest.raises(DeliveryFailed, match="the channel log raised OSError"):
-        chosen.send([notification("a.b")], HOW._replace(waiter=Waiter()))
+        chosen.send([notification("a.b")], HOW._replace(waiter=DeliveryWaiter()))
     assert len(test.NOTIFICATIONS) == 2
 
 
@@ -132,9 +132,9 @@ def test_an_empty_file_sends_nothing(make: Make) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("group: [1", ["not readable"]),
-        ("a: &a !!python/object:os.system {}", ["not readable"]),
-        ("group: 2026-99-99", ["not readable", "month"]),
+        ("group: [1", ["not valid YAML"]),
+        ("a: &a !!python/object:os.system {}", ["not valid YAML"]),
+        ("group: 2026-99-99", ["not valid YAML", "month"]),
         ("[1]", ["groups are needed here, not list"]),
         ("group: 5", ["group 'group'", "channels are needed here, not int"]),
         ("group: {log: 5}", ["channel 'log'", "rules are needed here, not int"]),
@@ -152,7 +152,7 @@ def test_an_empty_file_sends_nothing(make: Make) -> None:
             ["accepted_priorities", "'inf'", "did you mean info?", "known are audit"],
         ),
         ("- " * 1_000 + "x", ["nested too deeply"]),
-        ("group: {log: {}, log: {accepted_events: [a]}}", ["not readable: 'log' stands twice", "line 1"]),
+        ("group: {log: {}, log: {accepted_events: [a]}}", ["not valid YAML: 'log' occurs twice", "line 1"]),
     ],
 )
 def test_a_wrong_file_is_one_line_that_says_where(make: Make, text: str, words: list[str]) -> None:
@@ -167,7 +167,7 @@ def test_a_wrong_file_is_one_line_that_says_where(make: Make, text: str, words: 
 def test_bytes_that_are_no_text_are_refused(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "routing.yaml"
     path.write_bytes(b"group: \xff")
-    with pytest.raises(ConfigurationError, match=r"routing\.yaml: not readable: .*utf-8"):
+    with pytest.raises(ConfigurationError, match=r"routing\.yaml: not valid YAML: .*utf-8"):
         routing.read_routes(str(path))
 
 

@@ -112,11 +112,11 @@ def test_log_makes_a_thousand_loggers_and_no_more(
     monkeypatch.setattr(log, "_made", set())
     caplog.set_level(logging.INFO)
     logging.getLogger("oslo.messaging.notification.configured")
-    numbered = [notification(event_type=f"made.up-{number}") for number in range(log.MOST + 2)]
+    numbered = [notification(event_type=f"made.up-{number}") for number in range(log.MAX_LOGGERS + 2)]
     again = [numbered[0], notification(event_type="configured")]
     make(log.LogChannel, transport).send(numbered + again, HOW)
     names = [record.name.removeprefix("oslo.messaging.notification") for record in caplog.records]
-    made = [f".made.up-{number}" for number in range(log.MOST)]
+    made = [f".made.up-{number}" for number in range(log.MAX_LOGGERS)]
     assert names == [*made, "", "", ".made.up-0", ".configured"]
     there = logging.root.manager.loggerDict
     assert "oslo.messaging.notification.made.up-999" in there

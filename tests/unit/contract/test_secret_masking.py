@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notifier_kafka.config import secret_masking
+from notifier_kafka.contract import secret_masking
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What endpoints get and what their answers mean."""
 
 import functools
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -80,12 +79,10 @@ def test_the_first_endpoint_that_refuses_ends_the_round() -> None:
     assert [len(endpoint.seen) for endpoint in (first, second, third)] == [1, 1, 0]
 
 
-def test_an_endpoint_that_raises_refuses_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endpoint_that_raises_refuses() -> None:
     boom = ZeroDivisionError("boom")
-    with caplog.at_level(logging.ERROR):
-        (verdict,) = dispatcher.Dispatcher([Recorder(boom)], None).dispatch([make()])
+    (verdict,) = dispatcher.Dispatcher([Recorder(boom)], None).dispatch([make()])
     assert verdict == dispatcher.Verdict("requeue", boom)
-    assert "An endpoint raised" in caplog.text
 
 
 def test_a_filter_keeps_notifications_from_its_endpoint_only() -> None:
@@ -144,19 +141,19 @@ def test_a_batch_endpoint_is_not_called_when_its_filter_passes_nothing() -> None
 
 def test_a_list_counts_as_given_only_as_a_whole() -> None:
     """What a handler stores as its position must not pass one that it did not get."""
-    waiting: list[frozenset[str]] = []
+    undelivered: list[frozenset[str]] = []
 
     class Watching:
         def info(self, messages: list[dict[str, Any]]) -> None:
-            waiting.append(made.waiting)
+            undelivered.append(made.undelivered_priorities)
 
         error = info
 
     made = dispatcher.BatchDispatcher([Watching()], Shouting())
     made.dispatch([make(payload="good"), make(payload=7), make("ERROR", payload="good")])
-    assert waiting == [{"INFO"}, {"INFO"}]
+    assert undelivered == [{"INFO"}, {"INFO"}]
     made.dispatch([make(payload="good"), make("ERROR", payload="good")])
-    assert waiting[2:] == [{"INFO"}, set()]
+    assert undelivered[2:] == [{"INFO"}, set()]
 
 
 def test_a_coroutine_behind_a_decorator_is_awaited() -> None:

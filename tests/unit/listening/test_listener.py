@@ -286,7 +286,7 @@ def test_a_stop_waits_a_moment_for_what_is_being_set_aside(
         assert taken.wait(PATIENCE)
         each.stop()
         # For longer than it takes to see that.
-        time.sleep(2 * requeue.WAIT)
+        time.sleep(2 * requeue.STOP_CHECK_SECONDS)
     each.wait(PATIENCE)
     assert endpoint.seen == [0, 1]
     assert sum(committed(bus).values()) == 3

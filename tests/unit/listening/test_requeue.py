@@ -48,7 +48,7 @@ def test_attempts_count_up_and_the_origin_stays(notifier_transport: Notification
     made = make(notifier_transport)
     second = made.again(as_delivery(made.again(DELIVERY)))
     assert made.attempts(as_delivery(second)) == 2
-    aside = made.aside(as_delivery(second), "endpoint raised ValueError", 3)
+    aside = made.dead_letter(as_delivery(second), "endpoint raised ValueError", 3)
     assert aside.topic == "workers.dead-letters"
     assert [name for name, _ in aside.headers].count("requeue-attempt") == 1
     headers = dict(aside.headers)
@@ -109,8 +109,8 @@ def test_what_a_publisher_says_of_attempts_and_origin_does_not_count(
         back = as_delivery(found)
         assert (made.attempts(back), made.failures(back)) == (1, failed)
         assert requeue.origin(made.again(back)) == "notifications.info 3:42"
-    aside = made.aside(forged, "no JSON")
-    assert aside == made.aside(DELIVERY, "no JSON")
+    aside = made.dead_letter(forged, "no JSON")
+    assert aside == made.dead_letter(DELIVERY, "no JSON")
     given_back = requeue.revived(aside, "workers")
     assert given_back is not None
     assert given_back.topic == made.topics[0]
@@ -132,7 +132,7 @@ def test_the_wait_doubles_with_each_failure_up_to_a_bound(
 
 def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: NotificationTransport) -> None:
     made = make(notifier_transport)
-    aside = made.aside(as_delivery(made.again(DELIVERY)), "endpoint raised ValueError")
+    aside = made.dead_letter(as_delivery(made.again(DELIVERY)), "endpoint raised ValueError")
     back = requeue.revived(aside, "workers")
     assert back is not None
     assert back.topic == made.topics[0]
@@ -144,7 +144,7 @@ def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: Noti
     assert made.is_due(as_delivery(back))
     assert requeue.revived(aside._replace(value=None), "workers") is None
     nameless = as_delivery(Record(made.topics[0], b"value", None, (("origin-topic", b""),)))
-    assert requeue.origin(made.aside(nameless, "no JSON")) == f"{made.topics[0]} 0:7"
+    assert requeue.origin(made.dead_letter(nameless, "no JSON")) == f"{made.topics[0]} 0:7"
     assert requeue.revived(Record("t", b"x"), "workers") is None
 
 

@@ -45,6 +45,12 @@ class BatchHandler:
         self._counters = counters
         self._recent_ids = recent_ids
 
+    def start(self) -> None:
+        self._mode.start()
+
+    def close(self) -> None:
+        self._mode.close()
+
     def handle(self, deliveries: Sequence[Delivery], stopping: threading.Event) -> Outcome:
         """Let the endpoints handle deliveries, in order, until told to stop."""
         outcome = Outcome({}, [])

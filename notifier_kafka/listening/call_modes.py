@@ -5,9 +5,9 @@ calls the endpoints only when it is asked for a verdict, so that its caller may 
 delivery before became. The other modes handle the whole batch when it begins.
 """
 
+import abc
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from notifier_kafka.contract.driver import Delivery, Partition
 from notifier_kafka.errors import DecodeError
@@ -29,25 +29,35 @@ from notifier_kafka.stats.counters import Counters
 Decoded = Notification | DecodeError | Skipped
 
 
-class CallMode(Protocol):
+class CallMode(abc.ABC):
     """Calls the endpoints for one batch after another."""
 
+    def start(self) -> None:  # noqa: B027 - most modes need nothing
+        """Start what the mode needs; once, before the first batch."""
+
+    def close(self) -> None:  # noqa: B027
+        """End what was started."""
+
+    @abc.abstractmethod
     def begin(
         self, deliveries: Sequence[Delivery], decoded: Sequence[Decoded], stopping: threading.Event
     ) -> None:
-        """Begin a batch. What is no notification in ``decoded`` is not handled."""
+        """Begin a batch. Only the notifications in ``decoded`` are handled."""
 
+    @abc.abstractmethod
     def verdict(self, delivery: Delivery, notification: Notification) -> Verdict:
         """Return the verdict of the next notification of the batch."""
 
+    @abc.abstractmethod
     def end(self) -> None:
         """End the batch, also after an error."""
 
     def positions(self) -> dict[Partition, int]:
         """Return the offsets behind what an endpoint is handling now; empty if that is not known."""
+        return {}
 
 
-class OneByOne:
+class OneByOne(CallMode):
     """Handles a notification when its verdict is asked for, and not before."""
 
     def __init__(self, dispatcher: Dispatcher, failures: FailureLog) -> None:
@@ -118,7 +128,7 @@ class OneByOneInPlace(OneByOne):
         return verdict
 
 
-class WholeBatch:
+class WholeBatch(CallMode):
     """Gives the endpoints the whole batch, as a list for each priority."""
 
     def __init__(self, dispatcher: BatchDispatcher, failures: FailureLog) -> None:
@@ -157,12 +167,18 @@ class WholeBatch:
         return positions
 
 
-class ByWorkers:
+class ByWorkers(CallMode):
     """Shares the batch out among worker threads, and waits for all of them."""
 
     def __init__(self, workers: WorkerPool) -> None:
         self._workers = workers
         self._verdicts: Iterator[Verdict] = iter(())
+
+    def start(self) -> None:
+        self._workers.start()
+
+    def close(self) -> None:
+        self._workers.close()
 
     def begin(
         self, deliveries: Sequence[Delivery], decoded: Sequence[Decoded], stopping: threading.Event
@@ -175,9 +191,6 @@ class ByWorkers:
 
     def end(self) -> None:
         self._verdicts = iter(())
-
-    def positions(self) -> dict[Partition, int]:
-        return {}
 
 
 def only_notifications(

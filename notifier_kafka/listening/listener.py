@@ -22,22 +22,13 @@ from notifier_kafka.errors import (
     ServerListenError,
     TaskTimeout,
 )
-from notifier_kafka.listening import replay, start_from
-from notifier_kafka.listening.batch_handler import BatchHandler, InOrderBatchHandler
-from notifier_kafka.listening.call_modes import ByWorkers, CallMode, OneByOne, OneByOneInPlace, WholeBatch
+from notifier_kafka.listening import assembly, replay, start_from
 from notifier_kafka.listening.dispatcher import BatchDispatcher, Dispatcher
-from notifier_kafka.listening.failure_log import FailureLog
 from notifier_kafka.listening.loop import Loop, LoopPolicy
 from notifier_kafka.listening.recent_ids import RecentIds
-from notifier_kafka.listening.requeue import Requeue, RetryRules
+from notifier_kafka.listening.requeue import RetryRules
 from notifier_kafka.listening.start_from import StartFrom
-from notifier_kafka.listening.tracked_subscription import (
-    DelayedSubscription,
-    ResumingSubscription,
-    StoredPosition,
-    TrackedSubscription,
-)
-from notifier_kafka.listening.workers import BatchWorkerPool, WorkerPool
+from notifier_kafka.listening.tracked_subscription import StoredPosition
 from notifier_kafka.publishing.transport import NotificationTransport
 from notifier_kafka.stats.counters import Counters
 from notifier_kafka.target import Target
@@ -78,17 +69,23 @@ class Listener:
             pool or self._settings.group or transport.driver.default_group or _program_name(transport)
         )
         at_most_once = self._settings.delivery == "at-most-once"
-        self._rules = RetryRules(
-            allow_requeue=allow_requeue and not at_most_once,
-            max_attempts=1 if at_most_once else self._settings.max_attempts,
-        )
         size = self._settings.dedupe_window
-        self._recent_ids = RecentIds(size) if size else None
-        self._policy = LoopPolicy(batch_size or self._settings.batch_size, batch_timeout or 0.0, at_most_once)
+        self._parts = assembly.Parts(
+            transport.driver,
+            self._group,
+            self._settings,
+            dispatcher,
+            self.counters,
+            RetryRules(
+                allow_requeue=allow_requeue and not at_most_once,
+                max_attempts=1 if at_most_once else self._settings.max_attempts,
+            ),
+            LoopPolicy(batch_size or self._settings.batch_size, batch_timeout or 0.0, at_most_once),
+            RecentIds(size) if size else None,
+        )
         self._stopping = threading.Event()
         self._start_from: StartFrom | None = None
         self._stored_position: StoredPosition | None = None
-        self._workers: WorkerPool | None = None
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -117,7 +114,11 @@ class Listener:
         self._stopping.clear()
         self._failure = None
         try:
-            loop = self._loop = self._make_loop(topics)
+            if self._start_from is not None:
+                assembly.move_group(self.transport.driver, self._group, topics, self._start_from)
+                self._start_from = None
+            loop = assembly.make_loop(self._parts, topics, self._stored_position, self._stopping)
+            self._loop = loop
             thread = threading.Thread(
                 target=self._run, args=(loop,), name=f"listener-{self._group}", daemon=True
             )
@@ -165,7 +166,7 @@ class Listener:
         listener; None means the group's. See ``positions`` for what to store. A notification
         that an endpoint refuses or raises for is tried again in place, so that none overtakes it.
         """
-        if self._settings.workers > 1 or self._policy.at_most_once:
+        if self._settings.workers > 1 or self._parts.policy.at_most_once:
             raise ConfigurationError("resume_from() needs workers = 1 and delivery = at-least-once")
         self._stored_position = position_of
 
@@ -186,7 +187,7 @@ class Listener:
         driver = self.transport.driver
         chosen = replay.spans(driver, self._topics(), since, until)
         try:
-            counts = replay.replay(driver, chosen, self._dispatcher, self._policy.batch_size)
+            counts = replay.replay(driver, chosen, self._dispatcher, self._parts.policy.batch_size)
         finally:
             if self._thread is None:
                 self._dispatcher.close()
@@ -215,48 +216,6 @@ class Listener:
             {topic_names.bus_topic(str(t.topic), p, host) for t in self.targets for p in priorities}
         )
 
-    def _make_loop(self, topics: list[str]) -> Loop:
-        driver, settings = self.transport.driver, self._settings
-        requeue = Requeue(driver, self._group, topics, settings.requeue_delay, settings.requeue_delay_max)
-        if self._start_from is not None:
-            positions = start_from.resolve(driver, driver.spans(topics), self._start_from)
-            if positions:
-                driver.admin().reset_group(self._group, positions)
-            self._start_from = None
-        subscription = driver.subscribe(topics, self._group, settings.start)
-        tracked = (
-            TrackedSubscription(subscription)
-            if self._stored_position is None
-            else ResumingSubscription(subscription, self._stored_position)
-        )
-        requeued = DelayedSubscription(driver.subscribe(requeue.topics, self._group, "earliest"))
-        handler = self._make_handler(requeue)
-        return Loop((tracked, requeued), requeue, handler, self._policy, self._stopping)
-
-    def _make_handler(self, requeue: Requeue) -> BatchHandler:
-        """Choose how the endpoints are called, and whether what they refuse keeps its place."""
-        in_place = self._stored_position is not None
-        failures = FailureLog(requeue, self._rules.max_attempts)
-        self._workers = self._make_workers(failures)
-        mode: CallMode
-        if self._workers is not None:
-            mode = ByWorkers(self._workers)
-        elif isinstance(self._dispatcher, BatchDispatcher):
-            mode = WholeBatch(self._dispatcher, failures)
-        elif in_place:
-            mode = OneByOneInPlace(self._dispatcher, failures, requeue, self._rules, self.counters)
-        else:
-            mode = OneByOne(self._dispatcher, failures)
-        handler = InOrderBatchHandler if in_place else BatchHandler
-        return handler(mode, requeue, self._rules, self.counters, self._recent_ids)
-
-    def _make_workers(self, failures: FailureLog) -> WorkerPool | None:
-        workers, ordered = self._settings.workers, self._settings.ordered
-        if workers == 1:
-            return None
-        pool = BatchWorkerPool if isinstance(self._dispatcher, BatchDispatcher) else WorkerPool
-        return pool(self._dispatcher, failures, workers, ordered=ordered, name=f"listener-{self._group}")
-
     def _join(self, timeout: float | None) -> None:
         # Read once: another thread that waits, or a signal handler in the middle of this, may
         # set it to None.
@@ -280,17 +239,12 @@ class Listener:
             self.wait(EXIT_TIMEOUT_SECONDS)
 
     def _run(self, loop: Loop) -> None:
-        workers = self._workers
         try:
-            if workers is not None:
-                workers.start()
             loop.run()
         except BaseException as error:  # noqa: BLE001 - a thread must not end without a word
             self._failure = error
             # Logged although wait() raises it as well: a service may never call wait().
             LOG.critical("The listener of group %s ended because of an error: %r", self._group, error)
-        if workers is not None:
-            workers.close()
         self._dispatcher.close()
         for problem in loop.close():
             LOG.warning(

@@ -55,6 +55,7 @@ class Loop:
 
     def run(self) -> None:
         """Listen until told to stop. Raises an error that no retry would cure."""
+        self._handler.start()
         settle = self._commit_and_settle if self._policy.at_most_once else self._settle
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         available = True
@@ -82,7 +83,8 @@ class Loop:
         return self._handler.positions() or dict(self._positions)
 
     def close(self) -> list[MessagingException]:
-        """Leave the group; return the errors of doing so."""
+        """End the workers and leave the group; return the errors of doing so."""
+        self._handler.close()
         errors = []
         for part in (self._topics, self._requeued, self._requeue):
             try:

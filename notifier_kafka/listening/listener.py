@@ -39,6 +39,7 @@ LOG = logging.getLogger(__name__)
 
 SIGNAL_CHECK_SECONDS = 0.5
 EXIT_TIMEOUT_SECONDS = 5.0  # how long the interpreter's exit waits for endpoints
+NO_RETRIES = RetryRules(allow_requeue=False, max_attempts=1)
 COUNTS = ("handled", "requeued", "refused", "dead_lettered", "malformed", "duplicates")
 
 
@@ -76,10 +77,7 @@ class Listener:
             self._settings,
             dispatcher,
             self.counters,
-            RetryRules(
-                allow_requeue=allow_requeue and not at_most_once,
-                max_attempts=1 if at_most_once else self._settings.max_attempts,
-            ),
+            RetryRules(allow_requeue, self._settings.max_attempts) if not at_most_once else NO_RETRIES,
             LoopPolicy(batch_size or self._settings.batch_size, batch_timeout or 0.0, at_most_once),
             RecentIds(size) if size else None,
         )

@@ -12,13 +12,13 @@ from notifier_kafka.publishing import notifier, transport
 from notifier_kafka.target import Target
 
 TARGETS = [Target(topic="notifications")]
-PATIENCE = 30.0  # seconds
+TIMEOUT_SECONDS = 30.0
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"timed out after {PATIENCE} s waiting for {what}"
+        assert time.monotonic() < deadline, f"timed out after {TIMEOUT_SECONDS} s waiting for {what}"
         time.sleep(0.01)
 
 
@@ -63,7 +63,7 @@ def put(bus: transport.NotificationTransport, *values: bytes | None) -> None:
     publisher = bus._open(-1)
     for value in values:
         publisher.offer(Record("notifications.info", value, b"host1"), settled.append)
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     assert all(isinstance(fate, Receipt) for fate in settled)
 
 

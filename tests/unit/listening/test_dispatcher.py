@@ -100,7 +100,7 @@ class Shouting(serializer.NoOpSerializer):
         return {"user": ctxt["user"].upper()}
 
 
-def test_the_serializer_is_undone_before_filters_and_endpoints() -> None:
+def test_notifications_are_deserialized_before_filters_and_endpoints() -> None:
     endpoint = Recorder()
     verdicts = dispatcher.Dispatcher([endpoint], Shouting()).dispatch([make(payload="hello")])
     assert results(verdicts) == ["handled"]
@@ -139,8 +139,8 @@ def test_a_batch_endpoint_is_not_called_when_its_filter_passes_nothing() -> None
     assert endpoint.seen == []
 
 
-def test_a_list_counts_as_given_only_as_a_whole() -> None:
-    """What a handler stores as its position must not pass one that it did not get."""
+def test_a_list_counts_as_delivered_only_when_complete() -> None:
+    """The position that a handler stores must not pass a notification that it did not get."""
     undelivered: list[frozenset[str]] = []
 
     class Watching:

@@ -83,7 +83,7 @@ def test_a_refusal_counts_as_an_attempt_but_not_as_a_failure(
     ]
 
 
-def test_a_list_that_failed_is_logged_once_and_each_of_its_dead_letters(
+def test_a_failed_list_is_logged_once_and_each_of_its_dead_letters(
     bus: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     send(bus, range(3))

@@ -8,7 +8,7 @@ import pytest
 from notifier_kafka.contract.driver import Delivery, Limits, Partition, Record
 from notifier_kafka.listening.tracked_subscription import DelayedSubscription, TrackedSubscription
 from notifier_kafka.publishing.transport import NotificationTransport
-from tests.shared.listening_kit import PATIENCE, committed, wait_for
+from tests.shared.listening_kit import TIMEOUT_SECONDS, committed, wait_for
 
 TOPIC = "t"
 ONLY = Partition(TOPIC, 0)
@@ -20,7 +20,7 @@ def publish(bus: NotificationTransport, count: int, partitions: int = 1) -> None
     publisher = bus.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
     for number in range(count):
         publisher.offer(Record(TOPIC, b"%d" % number, b"%d" % number))
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     publisher.close()
 
 
@@ -36,7 +36,7 @@ def due(subscription: DelayedSubscription, *offsets: int, limit: int = 100) -> l
     return [d.offset for d in subscription.poll_due(limit, lambda d: not offsets or d.offset in offsets)]
 
 
-def test_what_waits_holds_up_no_other_and_is_not_passed_by(
+def test_a_waiting_delivery_delays_no_other_and_holds_the_position(
     subscription: DelayedSubscription, notifier_transport: NotificationTransport
 ) -> None:
     assert due(subscription, 1, 3) == [1, 3]
@@ -51,7 +51,7 @@ def test_what_waits_holds_up_no_other_and_is_not_passed_by(
     assert due(subscription) == []
 
 
-def test_what_waits_is_overtaken_by_many_only(
+def test_a_waiting_delivery_is_overtaken_only_by_many(
     subscription: DelayedSubscription,
     notifier_transport: NotificationTransport,
     monkeypatch: pytest.MonkeyPatch,
@@ -70,7 +70,7 @@ def test_what_waits_is_overtaken_by_many_only(
     assert due(subscription) == [4]
 
 
-def test_what_is_unfinished_is_not_let_go_of_with_what_was_overtaken(
+def test_releasing_the_overtaken_keeps_the_unfinished(
     subscription: DelayedSubscription, notifier_transport: NotificationTransport
 ) -> None:
     assert due(subscription, 1, 4) == [1, 4]
@@ -81,7 +81,7 @@ def test_what_is_unfinished_is_not_let_go_of_with_what_was_overtaken(
     assert due(subscription) == [2, 3]
 
 
-def test_what_was_due_and_is_unfinished_goes_on_waiting(
+def test_a_delivery_that_was_due_and_is_unfinished_goes_on_waiting(
     subscription: DelayedSubscription, notifier_transport: NotificationTransport
 ) -> None:
     assert due(subscription, 1, 2, 4) == [1, 2, 4]
@@ -93,7 +93,7 @@ def test_what_was_due_and_is_unfinished_goes_on_waiting(
     assert committed(notifier_transport)[ONLY] == 5
 
 
-def test_so_many_wait_at_most(subscription: DelayedSubscription) -> None:
+def test_a_poll_adds_no_more_than_its_limit(subscription: DelayedSubscription) -> None:
     assert due(subscription, 99, limit=3) == []
     assert due(subscription, limit=3) == [0, 1, 2]
     subscription.commit({ONLY: 3})
@@ -119,7 +119,7 @@ def test_those_behind_what_waits_are_seen_up_to_a_bound(
 
 
 def test_a_partition_that_is_back_begins_anew(notifier_transport: NotificationTransport) -> None:
-    """None is held twice, and none is passed by because it was settled before."""
+    """None waits twice, and none is skipped because it was settled before."""
     bus = notifier_transport
     publish(bus, 40, partitions=2)
     subscription = DelayedSubscription(bus.driver.subscribe([TOPIC], "pool", "earliest"))
@@ -153,12 +153,12 @@ def test_a_partition_that_is_back_begins_anew(notifier_transport: NotificationTr
     subscription.close()
 
 
-def test_what_is_held_no_longer_is_not_passed_by(
+def test_a_commit_does_not_pass_deliveries_that_come_again(
     subscription: DelayedSubscription, notifier_transport: NotificationTransport
 ) -> None:
     assert due(subscription, 3) == [3]
     subscription.commit({ONLY: 4})
-    subscription._subscription.seek({ONLY: 0})  # as one that was lost, and is back
+    subscription._subscription.seek({ONLY: 0})  # as after a rebalance
     assert due(subscription, 0, limit=5) == [0]
     subscription.commit({ONLY: 1})
     assert committed(notifier_transport)[ONLY] == 1
@@ -167,11 +167,11 @@ def test_what_is_held_no_longer_is_not_passed_by(
 def test_a_claim_returns_what_is_still_ours(notifier_transport: NotificationTransport) -> None:
     publish(notifier_transport, 40, partitions=2)
     subscription = TrackedSubscription(notifier_transport.driver.subscribe([TOPIC], "pool", "earliest"))
-    deliveries = subscription.poll(100, PATIENCE)
+    deliveries = subscription.poll(100, TIMEOUT_SECONDS)
     assert subscription.claim(deliveries) == deliveries
     assert sum(committed(notifier_transport).values()) == 40
     publish(notifier_transport, 40)
-    deliveries = subscription.poll(100, PATIENCE)
+    deliveries = subscription.poll(100, TIMEOUT_SECONDS)
     other = notifier_transport.driver.subscribe([TOPIC], "pool", "earliest")
     wait_for(lambda: other.poll(1, 0.1) or subscription.poll(1, 0.1) is None, "the other member's partition")
     (kept,) = {d.partition for d in subscription.claim(deliveries)}

@@ -64,7 +64,7 @@ def returns(case: bytes) -> None:
         assert failures >= 0, "fewer failures than none"
         assert attempts >= 0, "fewer attempts than none"
         _RETURNS.is_due(delivery)
-        for made in (_RETURNS.again(delivery, failed=True), _RETURNS.aside(delivery, "why", attempts)):
+        for made in (_RETURNS.again(delivery, failed=True), _RETURNS.dead_letter(delivery, "why", attempts)):
             assert topic != _HOMES[0] or requeue.origin(made) == f"{topic} 3:42", "a stranger's origin"
             back = requeue.revived(made, "group")
             assert back is not None, "nothing to give back"

@@ -1,58 +1,61 @@
-"""Endpoints whose methods are coroutines."""
+"""Runs endpoints whose methods are coroutines."""
 
 import asyncio
 import threading
 from collections.abc import Awaitable
 from typing import Any
 
-GOODBYE = 5.0  # seconds for what endpoints left running on the loop
+from notifier_kafka.contract import threads
+
+CLOSE_TIMEOUT_SECONDS = 5.0
 
 
 class EventLoop:
-    """Runs coroutines of endpoints on one thread, for the threads that wait for them."""
+    """An event loop on a thread of its own, for the threads that wait for coroutines."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
-        self._end: asyncio.Event
+        self._closing: asyncio.Event
 
-    def finish(self, work: Awaitable[Any]) -> Any:
-        """Do what a coroutine is to do, and return or raise what it does."""
-        self._begin()
-        future = asyncio.run_coroutine_threadsafe(_settled(work), self._loop)
+    def run(self, coroutine: Awaitable[Any]) -> Any:
+        """Run a coroutine to its end; return what it returns, raise what it raises."""
+        self._start()
+        future = asyncio.run_coroutine_threadsafe(_outcome(coroutine), self._loop)
         answer, error = future.result()
         if error is not None:
             raise error
         return answer
 
     def close(self) -> None:
-        """End the loop and what runs on it. It begins anew when it is needed again."""
+        """End the loop and its tasks. ``run`` starts it again."""
         with self._lock:
             thread, self._thread = self._thread, None
         if thread is not None:
-            self._loop.call_soon_threadsafe(self._end.set)
-            thread.join(GOODBYE)
+            self._loop.call_soon_threadsafe(self._closing.set)
+            thread.join(CLOSE_TIMEOUT_SECONDS)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         with self._lock:
             if self._thread is None:
                 ready = threading.Event()
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=lambda: asyncio.run(self._serve(ready)), name="listener-coroutines", daemon=True
                 )
-                self._thread.start()
+                threads.start(thread, "run coroutines of endpoints")
+                self._thread = thread
                 ready.wait()
 
     async def _serve(self, ready: threading.Event) -> None:
-        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
         ready.set()
-        await self._end.wait()
+        await self._closing.wait()
 
 
-async def _settled(work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    # sys.exit() in a task would end the loop, and whoever waits for the task would wait for ever.
+async def _outcome(coroutine: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    # A SystemExit in a task would end the loop, and the thread that waits for the task would wait for ever.
     try:
-        return await work, None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again where it is waited for
+        return await coroutine, None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again in the thread that waits
         return None, error

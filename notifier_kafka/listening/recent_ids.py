@@ -1,4 +1,4 @@
-"""Which notifications were handled lately."""
+"""Deduplication: the message ids of the notifications that were handled last."""
 
 import collections
 from collections.abc import Sequence
@@ -6,41 +6,42 @@ from typing import TypeVar
 
 from notifier_kafka.notification import Notification
 
-Found = TypeVar("Found")
+Decoded = TypeVar("Decoded")
 
 
-class Absent:
-    """Stands for a record that the endpoints are not to get."""
+class Skipped:
+    """Stands for a record that no endpoint gets."""
 
 
-DUPLICATE = Absent()
+DUPLICATE = Skipped()
 """Stands for a notification that was handled already."""
 
 
-class Window:
-    """Remembers the last message ids that were handled, ``size`` of them at most.
+class RecentIds:
+    """Remembers the last ``size`` message ids that were handled.
 
-    Only what was handled: what was refused or set aside is to be let through when it comes back.
+    An id is remembered only after its notification was handled: one that was requeued or
+    became a dead letter is not a duplicate when it comes back.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._ids: collections.OrderedDict[str, None] = collections.OrderedDict()
 
-    def screen(self, found: Sequence[Found]) -> list[Found | Absent]:
-        """Replace what was handled already, or stands twice in ``found``, by ``DUPLICATE``."""
-        screened: list[Found | Absent] = []
-        here: set[str] = set()
-        for one in found:
+    def mark_duplicates(self, batch: Sequence[Decoded]) -> list[Decoded | Skipped]:
+        """Replace by ``DUPLICATE`` what was handled already, or is in the batch a second time."""
+        marked: list[Decoded | Skipped] = []
+        in_batch: set[str] = set()
+        for one in batch:
             message_id = one.message_id if isinstance(one, Notification) else None
             if message_id is None:
-                screened.append(one)
-            elif message_id in self._ids or message_id in here:
-                screened.append(DUPLICATE)
+                marked.append(one)
+            elif message_id in self._ids or message_id in in_batch:
+                marked.append(DUPLICATE)
             else:
-                here.add(message_id)
-                screened.append(one)
-        return screened
+                in_batch.add(message_id)
+                marked.append(one)
+        return marked
 
     def remember(self, handled: Sequence[object]) -> None:
         for one in handled:

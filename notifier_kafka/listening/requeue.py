@@ -1,8 +1,8 @@
-"""Notifications that come back, and those set aside.
+"""Requeue and dead-letter topics: notifications that come back later, and those that are set aside.
 
-Both go to topics of the group's own, so that no other group sees them twice. A record
-keeps its value, key and headers and gains some that say why it is there. On the topics
-that the group listens to, where whoever may publish writes, such headers mean nothing.
+Each group has its own topics for them, so that no other group gets them twice. A record
+keeps its value, key and headers, and gets more headers that say why it is there. On the topics
+that the group listens to, such headers are ignored: any publisher may have written them.
 """
 
 import logging
@@ -10,6 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from notifier_kafka.contract.driver import Delivery, Driver, Headers, Limits, Publisher, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
@@ -26,19 +27,30 @@ TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
 
 _OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
 _ORIGIN = frozenset({TOPIC, PARTITION, OFFSET})
-MOST_DOUBLINGS = 60  # anybody may have written how many attempts there were
-WAIT = 0.2  # seconds between looks at whether the listener was told to stop
-GRACE = 2.0  # seconds that one that was gives to what is to be stored
+MAX_DOUBLINGS = 60  # the number of failures is in a header, which anybody may have written
+STOP_CHECK_SECONDS = 0.2
+STORE_AFTER_STOP_SECONDS = 2.0
+
+
+class RetryRules(NamedTuple):
+    """A notification that fails ``max_attempts`` times becomes a dead letter.
+
+    Without ``allow_requeue`` the answer REQUEUE counts as handled.
+    """
+
+    allow_requeue: bool
+    max_attempts: int
 
 
 class Requeue:
-    """Puts refused and poisonous deliveries where they belong, durably."""
+    """Stores refused notifications and poison messages durably: to come back, or as dead letters."""
 
     def __init__(
-        self, driver: Driver, group: str, names: Sequence[str], delay: float, longest: float = 0.0
+        self, driver: Driver, group: str, topics: Sequence[str], delay: float, longest: float = 0.0
     ) -> None:
-        self._homes = {name: topic_names.requeue_topic(group, name) for name in names}
-        self._dead_letter_topic = topic_names.dead_letter_topic(group)
+        self.group = group
+        self.dead_letter_topic = topic_names.dead_letter_topic(group)
+        self._requeue_topics = {topic: topic_names.requeue_topic(group, topic) for topic in topics}
         self._delay = delay
         self._longest = max(delay, longest)
         self._driver = driver
@@ -47,84 +59,94 @@ class Requeue:
     @property
     def topics(self) -> list[str]:
         """The topics on which refused notifications come back."""
-        return list(self._homes.values())
+        return list(self._requeue_topics.values())
 
     def again(self, delivery: Delivery, *, failed: bool = False) -> Record:
-        """Make the record that brings a refused delivery back; after failures each time twice as late."""
+        """Make the record that brings a refused delivery back. After each failure it waits twice as long."""
         before = self.failures(delivery)
         due = f"{time.time() + self.delay(before if failed else 0):.6f}".encode()
         attempt = b"%d" % (self.attempts(delivery) + 1)
-        # What was requeued before stays on its topic.
-        topic = self._homes.get(delivery.record.topic, delivery.record.topic)
+        # A record that was requeued before stays on its requeue topic.
+        topic = self._requeue_topics.get(delivery.record.topic, delivery.record.topic)
         added = ((ATTEMPT, attempt), (FAILURES, b"%d" % (before + failed)), (DUE, due))
-        return self._moved(delivery, topic, added)
+        return self._copy(delivery, topic, added)
 
     def attempts(self, delivery: Delivery) -> int:
         """Count how often the group requeued a delivery."""
         return 0 if self._is_new(delivery) else attempts(delivery.record)
 
     def failures(self, delivery: Delivery) -> int:
-        """Count how often an endpoint of the group raised over a delivery."""
+        """Count how often an endpoint of the group raised for a delivery."""
         return 0 if self._is_new(delivery) else int(_number(delivery.record, FAILURES))
 
     def delay(self, doublings: int) -> float:
-        """Say how long one waits before it is tried again."""
+        """Return the seconds before the next try, after so many doublings."""
         if not doublings:
             return self._delay
-        return float(min(self._delay * 2.0 ** min(doublings, MOST_DOUBLINGS), self._longest))
+        return float(min(self._delay * 2.0 ** min(doublings, MAX_DOUBLINGS), self._longest))
 
-    def aside(self, delivery: Delivery, reason: str, tried: int = 0) -> Record:
-        """Make the record that sets a delivery aside for good, after it was tried that often."""
-        added = ((ATTEMPT, b"%d" % tried), (REASON, reason.encode()))
-        return self._moved(delivery, self._dead_letter_topic, added)
+    def dead_letter(self, delivery: Delivery, reason: str, attempts: int = 0) -> Record:
+        """Make the dead letter of a delivery that was tried ``attempts`` times."""
+        added = ((ATTEMPT, b"%d" % attempts), (REASON, reason.encode()))
+        return self._copy(delivery, self.dead_letter_topic, added)
 
     def is_due(self, delivery: Delivery) -> bool:
         """Say whether a requeued record has waited long enough."""
         wait = _number(delivery.record, DUE) - time.time()
-        # No wait is longer than the longest: such a time was written by a clock that was
-        # stepped since, and waiting for it could take for ever.
+        # A longer wait than the longest means that the clock was set back since: it could take
+        # for ever.
         return wait <= 0 or wait > self._longest
 
     def store(self, records: Sequence[Record], stopping: threading.Event) -> bool:
-        """Write records durably; False when told to stop and they are not within ``GRACE``.
+        """Write records durably; False if that takes longer than ``STORE_AFTER_STOP_SECONDS`` after a stop.
 
-        Waits as long as the log needs, because going on without them would lose them. Of
-        a record that the log can never take, what says where it lies is written instead.
-        Raises ``DeliveryFailed`` when not even that is possible.
+        Waits as long as the log needs: going on without the records would lose them. For a
+        record that the log can never take, a dead letter without its value is written, which
+        says where the record is. Raises ``DeliveryFailed`` if that is impossible too.
         """
-        patience = _Patience(stopping)
-        begun: list[tuple[Record, DeliveryWaiter]] = []
+        deadline = _StopDeadline(stopping)
+        offered: list[tuple[Record, DeliveryWaiter]] = []
         for record in records:
-            waiter = self._offer(record, patience)
+            waiter = self._offer(record, deadline)
             if waiter is None:
                 return False
-            begun.append((record, waiter))
-        for record, waiter in begun:
-            if not patience.sees(waiter):
+            offered.append((record, waiter))
+        for record, waiter in offered:
+            if not deadline.wait_for(waiter):
                 return False
             try:
                 waiter.receipts(0)
             except DeliveryFailed as error:
-                LOG.error("Of a record for %s only the place is set aside: %s", record.topic, error)
-                place = self._offer(self._stub(record, error), patience)
-                if place is None or not patience.sees(place):
+                LOG.error(
+                    "A dead letter without its value is stored of a record for %s: %s", record.topic, error
+                )
+                stub = self._offer(self._stub(record, error), deadline)
+                if stub is None or not deadline.wait_for(stub):
                     return False
-                place.receipts(0)
+                stub.receipts(0)
         return True
 
     def close(self) -> None:
         if self._publisher is not None:
             self._publisher.close()
 
+    def origin(self, delivery: Delivery) -> tuple[str, int, int]:
+        """Return the topic, partition number and offset where a delivery was published."""
+        topic = b"" if self._is_new(delivery) else _header(delivery.record, TOPIC)
+        if not topic:
+            return *delivery.partition, delivery.offset
+        number, offset = _number(delivery.record, PARTITION), _number(delivery.record, OFFSET)
+        return topic.decode("utf-8", "replace"), int(number), int(offset)
+
     def _is_new(self, delivery: Delivery) -> bool:
         """Say whether a delivery is from a publisher and not from the group itself."""
-        return delivery.record.topic in self._homes
+        return delivery.record.topic in self._requeue_topics
 
-    def _moved(self, delivery: Delivery, topic: str, added: Headers) -> Record:
+    def _copy(self, delivery: Delivery, topic: str, added: Headers) -> Record:
         record, dropped = delivery.record, _OURS
         origin: Headers = ()
         if self._is_new(delivery) or not _header(record, TOPIC):
-            # The first move only: later ones would name the requeue topic instead of the origin.
+            # Only the first time: later, the delivery is on the requeue topic.
             dropped |= _ORIGIN
             origin = (
                 (TOPIC, record.topic.encode()),
@@ -134,7 +156,7 @@ class Requeue:
         kept = tuple(header for header in record.headers if header[0] not in dropped)
         return Record(topic, record.value, record.key, kept + origin + added)
 
-    def _offer(self, record: Record, patience: "_Patience") -> DeliveryWaiter | None:
+    def _offer(self, record: Record, deadline: "_StopDeadline") -> DeliveryWaiter | None:
         if self._publisher is None:
             self._publisher = self._driver.publisher(_expect_nothing, Limits(retry=-1))
         waiter = DeliveryWaiter()
@@ -143,9 +165,9 @@ class Requeue:
             try:
                 self._publisher.offer(record, waiter.settle)
             except OutboxFull:
-                if patience.is_over():
+                if deadline.is_over():
                     return None
-                time.sleep(WAIT)
+                time.sleep(STOP_CHECK_SECONDS)
             except DeliveryFailed as refused:
                 waiter.settle(refused)
                 return waiter
@@ -155,13 +177,13 @@ class Requeue:
     def _stub(self, record: Record, error: DeliveryFailed) -> Record:
         kept = [header for header in record.headers if header[0] in (TOPIC, PARTITION, OFFSET, ATTEMPT)]
         reason = f"cannot be stored again: {error}".encode()
-        return Record(self._dead_letter_topic, None, None, (*kept, (REASON, reason)))
+        return Record(self.dead_letter_topic, None, None, (*kept, (REASON, reason)))
 
 
-class _Patience:
-    """Waits for the log, but only a moment longer when the listener is to stop.
+class _StopDeadline:
+    """Waits for the log: without end, or for ``STORE_AFTER_STOP_SECONDS`` once the listener is to stop.
 
-    What is stored and not known to be would be stored again by the next, with all that was handled beside it.
+    Not shorter: what is not known to be stored is handled again, with the rest of its batch.
     """
 
     def __init__(self, stopping: threading.Event) -> None:
@@ -170,12 +192,12 @@ class _Patience:
 
     def is_over(self) -> bool:
         if self._end == math.inf and self._stopping.is_set():
-            self._end = time.monotonic() + GRACE
+            self._end = time.monotonic() + STORE_AFTER_STOP_SECONDS
         return time.monotonic() >= self._end
 
-    def sees(self, waiter: DeliveryWaiter) -> bool:
-        """Wait until a record is settled; False when patience is over before."""
-        while not waiter.wait(WAIT):
+    def wait_for(self, waiter: DeliveryWaiter) -> bool:
+        """Wait until a record is settled; False if the deadline is over before."""
+        while not waiter.wait(STOP_CHECK_SECONDS):
             if self.is_over():
                 return False
         return True
@@ -187,12 +209,12 @@ def attempts(record: Record) -> int:
 
 
 def reason(record: Record) -> str:
-    """Say why a record was set aside; empty if none is given."""
+    """Return why a record was set aside; empty if no header says so."""
     return (_header(record, REASON) or b"").decode("utf-8", "replace")
 
 
 def origin(record: Record) -> str:
-    """Say where a record was first, as TOPIC PARTITION:OFFSET; empty if nothing says so."""
+    """Return where a record was published, as TOPIC PARTITION:OFFSET; empty if no header says so."""
     topic, number, offset = (
         (_header(record, name) or b"").decode("utf-8", "replace") for name in (TOPIC, PARTITION, OFFSET)
     )
@@ -200,19 +222,19 @@ def origin(record: Record) -> str:
 
 
 def revived(record: Record, group: str) -> Record | None:
-    """Make the record that gives back one that was set aside; None if that is impossible.
+    """Make the record that brings a dead letter back to its group; None if that is impossible.
 
-    It counts as never tried. Where it came from stays with it.
+    It counts as never tried, and keeps its origin.
     """
-    home = (_header(record, TOPIC) or b"").decode("utf-8", "replace")
-    if not home or record.value is None:
+    topic = (_header(record, TOPIC) or b"").decode("utf-8", "replace")
+    if not topic or record.value is None:
         return None
     kept = tuple(header for header in record.headers if header[0] not in _OURS)
-    return Record(topic_names.requeue_topic(group, home), record.value, record.key, kept)
+    return Record(topic_names.requeue_topic(group, topic), record.value, record.key, kept)
 
 
 def _expect_nothing(record: Record, error: MessagingException) -> None:
-    # Every record is offered with a callback of its own, so the publisher has nothing to say.
+    # Never called: every record is offered with a callback of its own.
     raise AssertionError(f"{record.topic}: {error}")
 
 
@@ -221,7 +243,7 @@ def _header(record: Record, name: str) -> bytes | None:
 
 
 def _number(record: Record, name: str) -> float:
-    """Read a number that anybody may have written; 0 if there is none that can be."""
+    """Read a number from a header that anybody may have written; 0 if it is absent or invalid."""
     try:
         number = float(_header(record, name) or 0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The subscriptions of a listener, and what it still owes on them."""
+"""A listener's subscriptions. They remember the commits and seeks that an unavailable log did not take."""
 
 import contextlib
 import itertools
@@ -10,147 +10,192 @@ from notifier_kafka.errors import CommitRefused, MessagingException
 
 LOG = logging.getLogger(__name__)
 
-OVERTAKEN = 1_000
-WAITING = 10_000
-WAITING_BYTES = 32 * 1024 * 1024
+OVERTAKEN_RECORDS = 1_000
+MAX_WAITING_RECORDS = 10_000
+MAX_WAITING_BYTES = 32 * 1024 * 1024
+
+StoredPosition = Callable[[Partition], int | None]
 
 
-class Lane:
-    """Polls and commits. What was polled is settled, or taken back, before the next poll."""
+class TrackedSubscription:
+    """Polls and commits. The caller settles or gives back what it polled before it polls again."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
-        self._owed: dict[Partition, int] = {}
-        self._back: dict[Partition, int] = {}
+        self._uncommitted: dict[Partition, int] = {}
+        self._pending_seek: dict[Partition, int] = {}
 
     def poll(self, limit: int, timeout: float) -> list[Delivery]:
-        """Return deliveries. Does first what an unavailable log refused to do before."""
-        self._pay()
-        self._seek_back()
+        """Return deliveries, after the commits and seeks that are still to be done."""
+        self._commit_pending()
+        self._seek_pending()
         return list(self._subscription.poll(limit, timeout))
 
-    def take_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Have deliveries come again: they were polled and could not be settled."""
-        firsts: dict[Partition, int] = {}
-        for delivery in deliveries:
-            firsts.setdefault(delivery.partition, delivery.offset)
-        self.go_back(firsts)
+    def redeliver(self, deliveries: Sequence[Delivery]) -> None:
+        """Deliver again what was polled and could not be settled."""
+        self.seek(_first_offsets(deliveries))
 
-    def go_back(self, positions: Positions) -> None:
-        """Go on from ``positions``. While the log is away nothing is polled before that was done."""
-        self._back |= positions
+    def seek(self, positions: Positions) -> None:
+        """Go on from ``positions``. If the log is unavailable, the next poll seeks first."""
+        self._pending_seek |= positions
         with contextlib.suppress(MessagingException):  # the next poll raises it
-            self._seek_back()
+            self._seek_pending()
 
     def commit(self, positions: Positions) -> frozenset[Partition]:
-        """Commit ``positions`` and what is owed; return what went to another member.
+        """Commit ``positions`` and all that is still uncommitted; return the partitions that were refused.
 
-        What an unavailable log does not take stays owed.
+        If the log is unavailable, the next poll commits first.
         """
-        self._owed |= positions
-        return self._pay()
+        self._uncommitted |= positions
+        return self._commit_pending()
 
     def claim(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Commit deliveries before they are handled; return those that are still ours."""
+        """Commit deliveries before they are handled; return those whose commit was not refused."""
         lost = self.commit({delivery.partition: delivery.offset + 1 for delivery in deliveries})
         return [delivery for delivery in deliveries if delivery.partition not in lost]
 
     def close(self) -> None:
         self._subscription.close()
 
-    def _seek_back(self) -> None:
-        if self._back:
-            self._subscription.seek(self._back)
-            self._back = {}
+    def _seek_pending(self) -> None:
+        if self._pending_seek:
+            self._subscription.seek(self._pending_seek)
+            self._pending_seek = {}
 
-    def _pay(self) -> frozenset[Partition]:
+    def _commit_pending(self) -> frozenset[Partition]:
         lost: set[Partition] = set()
-        while self._owed:
+        while self._uncommitted:
             try:
-                self._subscription.commit(self._owed)
+                self._subscription.commit(self._uncommitted)
             except CommitRefused as refused:
                 LOG.info("Partitions went to another member, which may repeat the last batch: %s", refused)
-                gone = {p for p in self._owed if p in refused.partitions} or set(self._owed)
-                self._owed = {p: offset for p, offset in self._owed.items() if p not in gone}
+                gone = {p for p in self._uncommitted if p in refused.partitions} or set(self._uncommitted)
+                self._uncommitted = {p: offset for p, offset in self._uncommitted.items() if p not in gone}
                 lost |= gone
             else:
-                self._owed = {}
+                self._uncommitted = {}
         return frozenset(lost)
 
 
-class WaitingLane(Lane):
-    """A lane whose deliveries wait for their time, each without holding up the others.
+class DelayedSubscription(TrackedSubscription):
+    """Returns each delivery when it is due. A delivery that waits does not delay the others.
 
-    They wait in memory, so many and so many bytes at most (and one poll more); those behind are
-    not seen until there is room. The position goes up to the first that waits, so
-    that none is lost; those settled behind it come again if this process dies first. So that they
-    are not many, one that was ``overtaken`` by many is stored once more, and let go of.
+    They wait in memory, bounded in records and bytes (exceeded by one poll at most); records
+    behind them are polled when there is room. The committed position stays at the first that
+    waits, so none is lost; deliveries settled behind it come again if this process dies. To keep
+    those few, a delivery that many others have overtaken is stored once more and released.
     """
 
-    def __init__(self, subscription: Subscription, most: int = WAITING, size: int = WAITING_BYTES) -> None:
+    def __init__(
+        self,
+        subscription: Subscription,
+        max_records: int = MAX_WAITING_RECORDS,
+        max_bytes: int = MAX_WAITING_BYTES,
+    ) -> None:
         super().__init__(subscription)
-        self._most, self._size = most, size
-        self._held: list[Delivery] = []
-        self._bytes = 0
-        self._due: set[tuple[Partition, int]] = set()
-        self._reached: dict[Partition, int] = {}
+        self._max_records, self._max_bytes = max_records, max_bytes
+        self._waiting: list[Delivery] = []
+        self._waiting_bytes = 0
+        self._handed_out: set[tuple[Partition, int]] = set()
+        self._settled_to: dict[Partition, int] = {}
 
     def poll_due(self, limit: int, is_due: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Return ``limit`` of those deliveries at most whose time has come. Polls as many for the wait."""
-        room = self._most - len(self._held)
-        if room > 0 and self._bytes < self._size:
-            self._hold(self.poll(min(limit, room), 0.0))
-        due = list(itertools.islice(filter(is_due, self._held), limit))
-        self._due = {(delivery.partition, delivery.offset) for delivery in due}
+        """Return up to ``limit`` deliveries that are due. If there is room, polls up to ``limit`` first."""
+        room = self._max_records - len(self._waiting)
+        if room > 0 and self._waiting_bytes < self._max_bytes:
+            self._add_waiting(self.poll(min(limit, room), 0.0))
+        due = list(itertools.islice(filter(is_due, self._waiting), limit))
+        self._handed_out = {(delivery.partition, delivery.offset) for delivery in due}
         return due
 
-    def take_back(self, deliveries: Sequence[Delivery]) -> None:  # noqa: ARG002 - they are held still
-        self._due = set()
+    def redeliver(self, deliveries: Sequence[Delivery]) -> None:  # noqa: ARG002 - they are still in memory
+        self._handed_out = set()
 
     def commit(self, positions: Positions) -> frozenset[Partition]:
-        self._keep(d for d in self._held if not self._is_settled(d, positions))
-        self._due = set()
+        self._set_waiting(d for d in self._waiting if not self._is_settled(d, positions))
+        self._handed_out = set()
         for partition, offset in positions.items():
-            self._reached[partition] = max(offset, self._reached.get(partition, 0))
-        firsts: dict[Partition, int] = {}
-        for delivery in self._held:
-            firsts.setdefault(delivery.partition, delivery.offset)
-        reached = {p: self._reached[p] for p in positions}
-        lost = super().commit({p: min(offset, firsts.get(p, offset)) for p, offset in reached.items()})
+            self._settled_to[partition] = max(offset, self._settled_to.get(partition, 0))
+        firsts = _first_offsets(self._waiting)
+        settled = {p: self._settled_to[p] for p in positions}
+        lost = super().commit({p: min(offset, firsts.get(p, offset)) for p, offset in settled.items()})
         if lost:
-            self._keep(delivery for delivery in self._held if delivery.partition not in lost)
+            self._set_waiting(delivery for delivery in self._waiting if delivery.partition not in lost)
             # A commit may also be refused to a member that still has the partition.
-            self.go_back({partition: first for partition, first in firsts.items() if partition in lost})
+            self.seek({partition: first for partition, first in firsts.items() if partition in lost})
         return lost
 
     def overtaken(self, *, leaving: bool) -> list[Delivery]:
-        """Return those that wait while many behind them were settled; one is many for who is leaving."""
-        # Storing them is work too: no more than there is anyway.
-        many = 0 if leaving else max(OVERTAKEN, len(self._held))
-        return [each for each in self._held if self._reached[each.partition] - each.offset > many]
+        """Return deliveries that wait while many behind them were settled; when leaving, one is many."""
+        # Storing them once more costs time: never more of them than wait anyway.
+        many = 0 if leaving else max(OVERTAKEN_RECORDS, len(self._waiting))
+        return [each for each in self._waiting if self._settled_to[each.partition] - each.offset > many]
 
-    def let_go(self, deliveries: Sequence[Delivery]) -> None:
-        """Let go of deliveries that were stored once more, and commit what is settled behind them."""
-        places = {(each.partition, each.offset) for each in deliveries}
-        self._keep(each for each in self._held if (each.partition, each.offset) not in places)
-        self._due = set()
-        self.commit({each.partition: self._reached[each.partition] for each in deliveries})
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Forget deliveries that were stored once more, and commit what is settled behind them."""
+        released = {(each.partition, each.offset) for each in deliveries}
+        self._set_waiting(each for each in self._waiting if (each.partition, each.offset) not in released)
+        self._handed_out = set()
+        self.commit({each.partition: self._settled_to[each.partition] for each in deliveries})
 
-    def _keep(self, deliveries: Iterable[Delivery]) -> None:
-        self._held = list(deliveries)
-        self._bytes = sum(len(each.record.value or b"") for each in self._held)
+    def _set_waiting(self, deliveries: Iterable[Delivery]) -> None:
+        self._waiting = list(deliveries)
+        self._waiting_bytes = sum(len(each.record.value or b"") for each in self._waiting)
 
     def _is_settled(self, delivery: Delivery, positions: Positions) -> bool:
         partition, offset = delivery.partition, delivery.offset
-        return (partition, offset) in self._due and offset < positions.get(partition, 0)
+        return (partition, offset) in self._handed_out and offset < positions.get(partition, 0)
 
-    def _hold(self, deliveries: Sequence[Delivery]) -> None:
-        firsts: dict[Partition, int] = {}
-        for delivery in deliveries:
-            firsts.setdefault(delivery.partition, delivery.offset)
-        for partition, first in firsts.items():
-            # One that was lost and is back begins anew: what was held of it comes again.
-            self._reached[partition] = min(first, self._reached.get(partition, first))
-            self._held = [d for d in self._held if d.partition != partition or d.offset < first]
+    def _add_waiting(self, deliveries: Sequence[Delivery]) -> None:
+        for partition, first in _first_offsets(deliveries).items():
+            # After a rebalance took a partition away and back, its deliveries come again.
+            self._settled_to[partition] = min(first, self._settled_to.get(partition, first))
+            self._waiting = [d for d in self._waiting if d.partition != partition or d.offset < first]
         if deliveries:
-            self._keep([*self._held, *deliveries])
+            self._set_waiting([*self._waiting, *deliveries])
+
+
+class ResumingSubscription(TrackedSubscription):
+    """Goes on from the positions that the user stores with their data.
+
+    Asks for the position when a partition is assigned, for the first time or again. Skips what
+    lies before it. If the group is ahead of it, because the user's data was restored from a
+    backup, seeks back.
+    """
+
+    def __init__(self, subscription: Subscription, stored_position: StoredPosition) -> None:
+        super().__init__(subscription)
+        self._stored_position = stored_position
+        self._next_offset: dict[Partition, int] = {}
+        self._first_wanted: dict[Partition, int] = {}
+
+    def poll(self, limit: int, timeout: float) -> list[Delivery]:
+        seeks: dict[Partition, int] = {}
+        wanted = []
+        for delivery in super().poll(limit, timeout):
+            partition = delivery.partition
+            if partition in seeks:
+                continue
+            expected = self._next_offset.get(partition)
+            if delivery.offset != expected:
+                stored = self._stored_position(partition)
+                # If we sought to it already, the records between it and this one are gone.
+                if stored is not None and stored < delivery.offset and stored != expected:
+                    seeks[partition] = stored
+                    self._next_offset[partition] = self._first_wanted[partition] = stored
+                    continue
+                self._first_wanted[partition] = stored or 0
+            self._next_offset[partition] = delivery.offset + 1
+            if delivery.offset >= self._first_wanted[partition]:
+                wanted.append(delivery)
+        if seeks:
+            LOG.info("Seeking back to the positions that the handler stored: %s", seeks)
+            self.seek(seeks)
+        return wanted
+
+
+def _first_offsets(deliveries: Iterable[Delivery]) -> dict[Partition, int]:
+    firsts: dict[Partition, int] = {}
+    for delivery in deliveries:
+        firsts.setdefault(delivery.partition, delivery.offset)
+    return firsts

@@ -1,90 +1,128 @@
-"""Several threads that handle what one listener polled."""
+"""A pool of threads that handle the batch of one listener."""
 
 import queue
 import threading
 from collections.abc import Iterable, Sequence
 
-from notifier_kafka.listening.dispatcher import UNFINISHED, BatchDispatcher, Dispatcher, Verdict
+from notifier_kafka.contract import threads
+from notifier_kafka.contract.driver import Delivery
+from notifier_kafka.listening.dispatcher import UNFINISHED, Dispatcher, Verdict
+from notifier_kafka.listening.failure_log import FailureLog
 from notifier_kafka.notification import Notification
 
-Task = tuple[Iterable[int], Sequence[Notification], list[Verdict]]
+
+class Batch:
+    """The notifications that the workers handle now, and the verdicts that they have found."""
+
+    def __init__(
+        self,
+        deliveries: Sequence[Delivery],
+        notifications: Sequence[Notification],
+        stopping: threading.Event,
+    ) -> None:
+        self.deliveries = deliveries
+        self.notifications = notifications
+        self.stopping = stopping
+        self.verdicts = [UNFINISHED] * len(notifications)
 
 
-class Crew:
-    """Handles a batch at a time: all of it is handled before the next is polled.
+Task = tuple[Batch, Iterable[int]]
+"""A batch, and the indexes of the notifications in it that one worker handles."""
 
-    So no more than a batch is in memory, and positions need no books of what is under way.
+
+class WorkerPool:
+    """Handles one batch at a time: the next is polled when all of it is handled.
+
+    So no more than a batch is in memory, and only whole batches have to be tracked.
     """
 
-    def __init__(self, dispatcher: Dispatcher, workers: int, *, ordered: bool, name: str) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, failures: FailureLog, workers: int, *, ordered: bool, name: str
+    ) -> None:
         self._dispatcher = dispatcher
-        self._whole = isinstance(dispatcher, BatchDispatcher)
+        self._failures = failures
         self._ordered = ordered
-        self._stopping = threading.Event()
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-        # Daemons, and not a ThreadPoolExecutor's: the interpreter's exit would wait for an
-        # endpoint for ever before the listener is told to stop.
+        # Daemon threads, not a ThreadPoolExecutor: at the interpreter's exit it would wait for
+        # an endpoint without end, before the listener is told to stop.
         self._threads = [
             threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True)
             for number in range(workers)
         ]
+
+    def start(self) -> None:
         for thread in self._threads:
-            thread.start()
+            threads.start(thread, "handle notifications")
 
     def dispatch(
-        self, keys: Sequence[bytes | None], notifications: Sequence[Notification], stopping: threading.Event
+        self,
+        deliveries: Sequence[Delivery],
+        notifications: Sequence[Notification],
+        stopping: threading.Event,
     ) -> list[Verdict]:
-        """Return a verdict for each; ``UNFINISHED`` for what was not begun when told to stop."""
-        self._stopping = stopping
-        verdicts = [UNFINISHED] * len(notifications)
-        shares = self._shares(keys)
+        """Return a verdict for each; ``UNFINISHED`` for those not begun when told to stop."""
+        batch = Batch(deliveries, notifications, stopping)
+        shares = self._shares(deliveries)
         for share in shares:
-            self._tasks.put((share, notifications, verdicts))
-        failures = [self._done.get() for _ in shares]
-        for failure in failures:
-            if failure is not None:
-                raise failure
-        return verdicts
+            self._tasks.put((batch, share))
+        errors = [self._done.get() for _ in shares]
+        for error in errors:
+            if error is not None:
+                raise error
+        return batch.verdicts
 
     def close(self) -> None:
         for _ in self._threads:
             self._tasks.put(None)
 
-    def _shares(self, keys: Sequence[bytes | None]) -> list[Iterable[int]]:
-        """Say which notifications each worker gets, by their places in the batch."""
+    def _shares(self, deliveries: Sequence[Delivery]) -> list[Iterable[int]]:
+        """Divide the batch among the workers: the indexes that each handles."""
+        if not self._ordered:
+            return self._unordered_shares(len(deliveries), min(len(self._threads), len(deliveries)))
         count = len(self._threads)
-        if self._ordered:
-            shares: list[list[int]] = [[] for _ in range(count)]
-            for index, key in enumerate(keys):
-                # Without a key no order was asked for.
-                shares[(index if key is None else hash(key)) % count].append(index)
-            return [share for share in shares if share]
-        if self._whole:
-            return [range(begin, len(keys), count) for begin in range(min(count, len(keys)))]
-        # One iterator for all: who is free takes the next.
-        return [iter(range(len(keys)))] * min(count, len(keys))
+        shares: list[list[int]] = [[] for _ in range(count)]
+        for index, delivery in enumerate(deliveries):
+            key = delivery.record.key
+            # Records without a key have no order to keep.
+            shares[(index if key is None else hash(key)) % count].append(index)
+        return [share for share in shares if share]
+
+    def _unordered_shares(self, size: int, count: int) -> list[Iterable[int]]:
+        # One iterator for all: a worker that is free takes the next.
+        return [iter(range(size))] * count
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            failure: BaseException | None = None
+            error: BaseException | None = None
             try:
                 self._handle(*task)
-            except BaseException as error:  # noqa: BLE001 - the listener's thread raises it
-                failure = error
-            self._done.put(failure)
+            except BaseException as raised:  # noqa: BLE001 - the listener's thread raises it again
+                error = raised
+            self._done.put(error)
 
-    def _handle(
-        self, share: Iterable[int], notifications: Sequence[Notification], verdicts: list[Verdict]
-    ) -> None:
-        if self._whole:
-            places = list(share)
-            if not self._stopping.is_set():
-                found = self._dispatcher.dispatch([notifications[index] for index in places])
-                for index, verdict in zip(places, found, strict=True):
-                    verdicts[index] = verdict
-            return
+    def _handle(self, batch: Batch, share: Iterable[int]) -> None:
         for index in share:
-            if self._stopping.is_set():
+            if batch.stopping.is_set():
                 break
-            verdicts[index] = self._dispatcher.handle(notifications[index])
+            verdict = self._dispatcher.handle(batch.notifications[index])
+            batch.verdicts[index] = verdict
+            if verdict.error is not None:
+                self._failures.log_batch([batch.deliveries[index]], [batch.notifications[index]], [verdict])
+
+
+class BatchWorkerPool(WorkerPool):
+    """Gives each worker's share of the batch to the endpoints in lists."""
+
+    def _unordered_shares(self, size: int, count: int) -> list[Iterable[int]]:
+        return [range(first, size, count) for first in range(count)]
+
+    def _handle(self, batch: Batch, share: Iterable[int]) -> None:
+        if batch.stopping.is_set():
+            return
+        indexes = list(share)
+        notifications = [batch.notifications[index] for index in indexes]
+        verdicts = list(self._dispatcher.dispatch(notifications))
+        for index, verdict in zip(indexes, verdicts, strict=True):
+            batch.verdicts[index] = verdict
+        self._failures.log_batch([batch.deliveries[index] for index in indexes], notifications, verdicts)

@@ -1,12 +1,12 @@
-"""What the conformance suite runs in processes of their own, to kill or to watch them.
+"""What the conformance suite runs in child processes, to kill them or to watch their I/O.
 
 ``python -m notifier_kafka.testing.child [--config-file FILE] VERB URL ...``, with the verbs
 
-- ``hold URL TOPIC GROUP COUNT``: poll until COUNT deliveries are there, say ``held``, wait
-  for a line on stdin, commit them all, say ``committed`` or ``refused``;
-- ``publish URL TOPIC COUNT``: publish and flush, say ``flushed PENDING``, wait for a line;
-- ``begin URL TOPIC COUNT``: offer to a transaction, say ``begun COUNT``, wait for a line;
-- ``watch URL``: import and construct the driver, and list what I/O that did, as JSON.
+- ``hold URL TOPIC GROUP COUNT``: poll until there are COUNT deliveries, print ``held``, wait
+  for a line on stdin, commit them all, print ``committed`` or ``refused``;
+- ``publish URL TOPIC COUNT``: publish and flush, print ``flushed PENDING``, wait for a line;
+- ``begin URL TOPIC COUNT``: offer to a transaction, print ``begun COUNT``, wait for a line;
+- ``watch URL``: import and construct the driver, print what I/O that did, as JSON.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from notifier_kafka.contract.driver import Driver, Limits, Partition, Record
 from notifier_kafka.errors import CommitRefused, MessagingException, TransportUnavailable
 from notifier_kafka.publishing import transport
 
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-CODE = tuple(machinery.all_suffixes())
+WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CODE_SUFFIXES = tuple(machinery.all_suffixes())
 IO_EVENTS = (
     "socket.bind",
     "socket.connect",
@@ -43,25 +43,25 @@ IO_EVENTS = (
 
 
 def parse(url: str, config_files: Sequence[str]) -> TransportURL:
-    """Parse a URL together with a configuration of its own."""
+    """Parse a URL with a configuration that reads ``config_files``."""
     conf = cfg.ConfigOpts()
     conf([], project="conformance", default_config_files=list(config_files), default_config_dirs=[])
     return TransportURL.parse(conf, url)
 
 
 def connect(url: str, config_files: Sequence[str]) -> Driver:
-    """Build the driver that ``url`` names, found where users' drivers are found."""
+    """Make the driver that ``url`` names, found by its entry point."""
     parsed = parse(url, config_files)
     driver: Driver = plugins.load(transport.NAMESPACE, str(parsed.transport))(parsed)
     return driver
 
 
 def numbered(topic: str, count: int, first: int = 0) -> list[Record]:
-    """Make records that tell themselves apart, over keys enough to reach every partition."""
+    """Make records with distinct values, and enough keys to reach every partition."""
     return [Record(topic, b"%d" % n, b"key-%d" % (n % 64)) for n in range(first, first + count)]
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -77,14 +77,14 @@ def _hold(driver: Driver, topic: str, group: str, count: int) -> None:
             continue
         held += len(deliveries)
         positions |= {delivery.partition: delivery.offset + 1 for delivery in deliveries}
-    _say("held")
+    _print("held")
     sys.stdin.readline()
     try:
         subscription.commit(positions)
     except CommitRefused:
-        _say("refused")
+        _print("refused")
     else:
-        _say("committed")
+        _print("committed")
 
 
 def _publish(driver: Driver, topic: str, count: int) -> None:
@@ -92,7 +92,7 @@ def _publish(driver: Driver, topic: str, count: int) -> None:
     publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
     for record in numbered(topic, count):
         publisher.offer(record)
-    _say(f"flushed {publisher.flush(60) + len(failures)}")
+    _print(f"flushed {publisher.flush(60) + len(failures)}")
     sys.stdin.readline()
 
 
@@ -100,59 +100,59 @@ def _begin(driver: Driver, topic: str, count: int) -> None:
     transaction = driver.transaction()
     for record in numbered(topic, count):
         transaction.offer(record)
-    _say(f"begun {count}")
+    _print(f"begun {count}")
     sys.stdin.readline()
     transaction.abort()
 
 
-class Watch:
-    """Notes what a stretch of code does to files and sockets.
+class IoWatch:
+    """Records what a block of code does to files and sockets.
 
-    The interpreter's audit events show Python's own calls. What a C library opens is seen
-    as file descriptors that were not there before.
+    Audit events of the interpreter show calls from Python. Files that a C library opens are
+    found as new file descriptors.
     """
 
     def __init__(self) -> None:
         self.seen: list[str] = []
-        self._armed = False
-        sys.addaudithook(self._hear)
+        self._active = False
+        sys.addaudithook(self._audit)
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "IoWatch":
         self._before = set(os.listdir("/proc/self/fd"))
-        self._armed = True
+        self._active = True
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._armed = False
+        self._active = False
         for number in set(os.listdir("/proc/self/fd")) - self._before:
             path = f"/proc/self/fd/{number}"
-            # The descriptor that listed the directory is gone by now.
+            # The descriptor that listed this directory is closed by now.
             if os.path.lexists(path):
                 self.seen.append(f"descriptor of {os.readlink(path)}")
 
-    def _hear(self, event: str, details: tuple[Any, ...]) -> None:
-        if not self._armed:
+    def _audit(self, event: str, details: tuple[Any, ...]) -> None:
+        if not self._active:
             return
         if event.startswith(IO_EVENTS) or (event == "open" and not _is_import(*details)):
             self.seen.append(f"{event} {details!r}")
 
 
 def _is_import(path: object, mode: str | None, flags: int) -> bool:
-    # Reading code, and what is installed beside it, is how importing works.
-    writes = bool(flags & WRITES) if mode is None else bool(set(mode) & set("wax+"))
+    # Importing reads code and files that are installed beside it.
+    writes = bool(flags & WRITE_FLAGS) if mode is None else bool(set(mode) & set("wax+"))
     if writes or not isinstance(path, str):
         return False
-    return path.endswith(CODE) or os.path.realpath(path).startswith((sys.prefix, sys.base_prefix))
+    return path.endswith(CODE_SUFFIXES) or os.path.realpath(path).startswith((sys.prefix, sys.base_prefix))
 
 
 def _watch(url: str, config_files: Sequence[str]) -> None:
     parsed = parse(url, config_files)
     (entry, *_) = metadata.entry_points(group=transport.NAMESPACE, name=str(parsed.transport))
     sys.dont_write_bytecode = True
-    watch = Watch()
+    watch = IoWatch()
     with watch:
         entry.load()(parsed)
-    _say(json.dumps(watch.seen))
+    _print(json.dumps(watch.seen))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,8 +1,8 @@
 """Pytest fixtures with real Kafka brokers: name this module in ``pytest_plugins``.
 
-A cluster is started when the first test asks for it and lasts for the session. A broker
-that cannot be had is an error, never a skip. Its processes end with the session, also
-when the test run itself is killed.
+A cluster starts when the first test asks for it and runs until the end of the session. A broker
+that cannot start is an error, never a skip. The processes end with the session, also when
+the test run is killed.
 """
 
 import signal
@@ -14,25 +14,25 @@ import pytest
 
 NAMESPACE = "notifier_kafka.clusters"
 
-# Three brokers that are asked to stop wait for each other, and nobody needs their data.
+# Seconds that brokers get to stop before they are killed: three would wait for each other.
 AT_ONCE = 0.0
 
-# Makes and starts a cluster in a directory of its own, and stops it after the test. Takes the
-# arguments of the cluster class, except for the directory.
+# Starts a cluster in a new directory, and stops it after the test. Takes the arguments of the
+# cluster class, except for the directory.
 ClusterMaker = Callable[..., Any]
 
-SAID = 40  # lines
+SHOWN_LOG_LINES = 40
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show beside a failure what the brokers said last: they are gone when one comes to look."""
+    """Show the last lines of the brokers' logs with a failed test."""
     report = yield
     if report.failed:
         for name, fixture in getattr(item, "funcargs", {}).items():
             for log in _logs(fixture):
-                said = log.read_text(errors="replace").splitlines()[-SAID:]
-                report.sections.append((f"{name}: {log}", "\n".join(said)))
+                lines = log.read_text(errors="replace").splitlines()[-SHOWN_LOG_LINES:]
+                report.sections.append((f"{name}: {log}", "\n".join(lines)))
     return report
 
 
@@ -51,7 +51,7 @@ def _started(directory: Path, *arguments: Any, **options: Any) -> Any:
 
 
 def mend(cluster: Any) -> None:
-    """Have all nodes of a cluster run again that a test stopped, killed or suspended."""
+    """Start or resume the nodes of a cluster that a test stopped, killed or suspended."""
     for node in cluster.nodes:
         node.kill(signal.SIGCONT)
     cluster.start()
@@ -59,7 +59,7 @@ def mend(cluster: Any) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A cluster of one broker, for the whole session: choose topic and group names of your own."""
+    """A cluster of one broker, for the whole session. Use unique names for topics and groups."""
     cluster = _started(tmp_path_factory.mktemp("kafka"))
     yield cluster
     cluster.stop(AT_ONCE)
@@ -67,7 +67,7 @@ def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def kafka_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A cluster of three brokers, for the whole session: leave all of them running."""
+    """A cluster of three brokers, for the whole session. Do not stop any of them."""
     cluster = _started(tmp_path_factory.mktemp("kafka-three"), 3)
     yield cluster
     cluster.stop(AT_ONCE)
@@ -75,7 +75,7 @@ def kafka_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def make_kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterMaker]:
-    """A function that starts a cluster for one test: secured, or to be broken."""
+    """A function that starts a cluster for one test, which may secure it or break it."""
     made: list[Any] = []
 
     def make(*arguments: Any, **options: Any) -> Any:

@@ -1,7 +1,7 @@
-"""A pytest plugin for users' tests: a private log, a transport on it, what was published.
+"""A pytest plugin for users' tests: a private log, a transport on it, and what was published.
 
-By itself it imports nothing but the package's face: it is loaded in every run of pytest
-where the package is installed, and the rest can wait until a fixture is asked for.
+pytest loads this module in every run where the package is installed. So it imports almost
+nothing by itself; the fixtures import what they need.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from notifier_kafka.notification import Notification
     from notifier_kafka.publishing.transport import NotificationTransport
 
-FLUSH_TIMEOUT = 30.0
+FLUSH_TIMEOUT_SECONDS = 30.0
 
-# So that a driver's author sees the values behind a failed assertion of the suite.
+# For the conformance suite: show the values in a failed assertion.
 pytest.register_assert_rewrite("notifier_kafka.testing.conformance")
 
 
 @pytest.fixture
 def notifier_conf(tmp_path_factory: pytest.TempPathFactory) -> "cfg.ConfigOpts":
-    """A configuration of its own: a private SQLite log, the channel ``messagingv2``."""
+    """A configuration for this test: a private SQLite log, the driver ``messagingv2``."""
     from oslo_config import cfg
 
     from notifier_kafka.config import options
@@ -51,21 +51,21 @@ def notifier_transport(notifier_conf: "cfg.ConfigOpts") -> "Iterator[Notificatio
 def captured_notifications(
     notifier_transport: "NotificationTransport",
 ) -> "Callable[[], list[Notification]]":
-    """A function that returns what was published over ``notifier_transport`` so far.
+    """A function that returns the notifications published so far over ``notifier_transport``.
 
-    They are in the order of their timestamps, whatever topics they went to.
+    Of all topics, in the order of their timestamps.
     """
     from notifier_kafka.wire import codec
 
     def captured() -> "list[Notification]":
-        left = notifier_transport.flush(FLUSH_TIMEOUT)
+        left = notifier_transport.flush(FLUSH_TIMEOUT_SECONDS)
         if left:
-            pytest.fail(f"{left} notifications did not reach the log within {FLUSH_TIMEOUT:g} s")
+            pytest.fail(f"{left} notifications did not reach the log within {FLUSH_TIMEOUT_SECONDS:g} s")
         driver = notifier_transport.driver
         spans = driver.spans(driver.admin().list_topics())
         deliveries = [delivery for span in spans for delivery in driver.read(span)]
         notifications = [codec.decode(delivery.record) for delivery in deliveries]
-        # The sender's clock has microseconds; the log's need not.
+        # By the sender's timestamps: they have microseconds, those of the log may not.
         return sorted(notifications, key=lambda notification: notification.timestamp or "")
 
     return captured

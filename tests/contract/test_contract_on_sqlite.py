@@ -1,4 +1,4 @@
-"""The contract, on SQLite."""
+"""The conformance suite on the SQLite driver."""
 
 import pathlib
 import subprocess
@@ -22,7 +22,7 @@ class TestSqlite(conformance.DriverSuite):
 
     @pytest.fixture
     def config_files(self, tmp_path: pathlib.Path) -> list[str]:
-        # A member that died is given up after a second, so that nobody waits for long.
+        # A dead member loses its partitions after one second, so that the tests are quick.
         path = tmp_path / "service.conf"
         path.write_text("[drivers_sqlite]\nsession_timeout = 1\n")
         return [str(path)]

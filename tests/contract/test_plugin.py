@@ -1,4 +1,4 @@
-"""The fixtures that users' tests get with the package."""
+"""The pytest fixtures for users' tests."""
 
 import pathlib
 import subprocess
@@ -58,7 +58,7 @@ def test_several_transports_share_the_log(
     assert [n.payload for n in captured_notifications()] == [1, 2]
 
 
-def test_the_plugin_by_itself_imports_nothing_more_than_the_face() -> None:
+def test_the_plugin_by_itself_imports_nothing_more() -> None:
     code = """if True:
         import sys, notifier_kafka, pytest
         before = set(sys.modules)

@@ -1,4 +1,4 @@
-"""What the tests of listeners do again and again, over a real SQLite log."""
+"""Helpers of the tests of listeners, over a real SQLite log."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,18 +12,18 @@ from notifier_kafka.publishing import notifier, transport
 from notifier_kafka.target import Target
 
 TARGETS = [Target(topic="notifications")]
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain for {what}"
+        assert time.monotonic() < deadline, f"timed out after {TIMEOUT_SECONDS} s waiting for {what}"
         time.sleep(0.01)
 
 
 class Recorder:
-    """An endpoint that keeps payloads and answers as it is told."""
+    """An endpoint that records payloads and gives the answers that it was made with."""
 
     def __init__(self, answer: Callable[[Any], Any] = lambda payload: None) -> None:
         self.seen: list[Any] = []
@@ -41,7 +41,7 @@ class Batches(Recorder):
 
 
 def refuse_once(refused: Any) -> Callable[[Any], Any]:
-    """Answer REQUEUE the first time that ``refused`` comes."""
+    """Make an answer: REQUEUE for the first ``refused``, and None for all others."""
     times = iter([NotificationResult.REQUEUE])
     return lambda payload: next(times, None) if payload == refused else None
 
@@ -58,12 +58,12 @@ def send(bus: transport.NotificationTransport, payloads: Sequence[Any], event_ty
 
 
 def put(bus: transport.NotificationTransport, *values: bytes | None) -> None:
-    """Put raw values on the topic, as another program might."""
+    """Publish raw values on the topic, as another program might."""
     settled: list[Receipt | MessagingException] = []
     publisher = bus._open(-1)
     for value in values:
         publisher.offer(Record("notifications.info", value, b"host1"), settled.append)
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     assert all(isinstance(fate, Receipt) for fate in settled)
 
 

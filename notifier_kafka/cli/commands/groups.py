@@ -87,7 +87,7 @@ class ResetGroup(Lister):
             admin = transport.driver.admin()
             before = admin.describe_group(parsed_args.group)
             spans = _spans(admin, parsed_args.topic or _topics(before))
-            after = start_from.positions(transport.driver, spans, parsed_args.to)
+            after = start_from.resolve(transport.driver, spans, parsed_args.to)
             if parsed_args.execute:
                 admin.reset_group(parsed_args.group, after)
             else:

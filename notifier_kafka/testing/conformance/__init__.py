@@ -1,4 +1,4 @@
-"""The contract of ``notifier_kafka.driver`` as tests that any driver can run.
+"""Tests of the contract in ``notifier_kafka.driver``, for any driver.
 
 In a distribution whose driver is registered in ``notifier_kafka.drivers``::
 
@@ -13,8 +13,8 @@ In a distribution whose driver is registered in ``notifier_kafka.drivers``::
         def unreachable_url(self):
             return "mine:////nowhere"
 
-The name of a test says which clause it pins. Nothing is taken to happen at once: a test
-waits for what has to come true, up to the ``patience`` of the class.
+The name of a test says which clause it tests. Nothing has to happen at once: a test waits
+until its condition is true, up to the ``patience`` of the class.
 """
 
 from notifier_kafka.testing.conformance.administration import Administration
@@ -31,4 +31,4 @@ from notifier_kafka.testing.conformance.transactions import Transactions
 class DriverSuite(
     Publishing, Consuming, Groups, Failures, Threads, Construction, Reading, Transactions, Administration
 ):
-    """Every clause of the contract, the administration, and the values that cross it."""
+    """Every clause of the contract, the ``Admin`` interface, and keys, values and headers."""

@@ -1,4 +1,4 @@
-"""What a third party fills in: a URL, and how patient to be."""
+"""What the author of a driver sets: URLs and time limits."""
 
 import pathlib
 from collections.abc import Iterator
@@ -10,29 +10,33 @@ from notifier_kafka.testing.conformance.rig import Rig
 
 
 class Base:
-    """The knobs of the suite; override them in your subclass."""
+    """The settings of the suite. Override them in your subclass."""
 
     patience: ClassVar[float] = 30.0
-    """Seconds in which anything that has to come true does."""
+    """Seconds that a test waits for a condition."""
 
     takeover: ClassVar[float] = 60.0
-    """Seconds in which the partitions of a member that died go to another."""
+    """Seconds until the partitions of a dead member are assigned to another."""
 
     margin: ClassVar[float] = 5.0
-    """Seconds that a call may be late on a busy machine."""
+    """Seconds that ``poll`` may be late on a busy machine."""
 
     transactions: ClassVar[bool] = True
-    """Whether the driver has transactions; without them the tests of clause 10 are not there."""
+    """Whether the driver has transactions. If not, the tests of clause 10 are not collected."""
 
     @pytest.fixture
     def url(self) -> str:
         """The URL of a log that the test may write to."""
-        raise NotImplementedError("override the fixture url: it returns the URL of a log to test on")
+        raise NotImplementedError(
+            "override the fixture url: it returns the URL of a log that the test may write to"
+        )
 
     @pytest.fixture
     def unreachable_url(self) -> str:
-        """The URL of a log of the same kind that cannot be reached or used."""
-        raise NotImplementedError("override the fixture unreachable_url: a log that cannot be reached")
+        """The URL of a log that cannot be reached or used."""
+        raise NotImplementedError(
+            "override the fixture unreachable_url: it returns the URL of a log that cannot be reached"
+        )
 
     @pytest.fixture
     def config_files(self) -> list[str]:

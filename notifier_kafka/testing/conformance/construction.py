@@ -1,5 +1,5 @@
 # ruff: noqa: S101
-"""Clause 9: what takes time, and what may not."""
+"""Clause 9: how long a call may take, and what may do I/O."""
 
 import json
 import time
@@ -15,10 +15,10 @@ class Construction(Base):
 
     def test_clause_9_import_and_construction_do_no_io(self, rig: Rig) -> None:
         watched = rig.child("watch")
-        said = rig.await_word(watched, "\n", self.takeover)
+        said = rig.wait_for_output(watched, "\n", self.takeover)
         assert json.loads(said.splitlines()[-1]) == []
 
-    def test_clause_9_construction_on_a_log_out_of_reach_succeeds(
+    def test_clause_9_construction_on_an_unreachable_log_succeeds(
         self, rig: Rig, unreachable_url: str
     ) -> None:
         driver = rig.connect(unreachable_url)
@@ -32,7 +32,7 @@ class Construction(Base):
             assert list(member.poll(10, timeout)) == []
             assert time.monotonic() - began < timeout + self.margin
 
-    def test_clause_9_poll_does_not_wait_for_more_than_it_has(self, rig: Rig) -> None:
+    def test_clause_9_poll_does_not_wait_for_its_limit(self, rig: Rig) -> None:
         topic = rig.topic()
         rig.publish(child.numbered(topic, 5))
         member = rig.join(topic, rig.name())
@@ -40,16 +40,16 @@ class Construction(Base):
         assert member.poll(1000, 2 * self.patience)
         assert time.monotonic() - began < self.patience
 
-    def test_clause_9_poll_waits_for_what_comes_meanwhile(self, rig: Rig) -> None:
+    def test_clause_9_poll_waits_for_records_that_arrive_meanwhile(self, rig: Rig) -> None:
         topic = rig.topic()
         member = rig.join(topic, rig.name())
-        rig.linger(member)
+        rig.poll_for_more(member)
 
         def publish() -> None:
             time.sleep(0.5)
             rig.publish(child.numbered(topic, 5))
 
-        assert rig.together(lambda: member.poll(5, self.patience), publish) == []
+        assert rig.run_together(lambda: member.poll(5, self.patience), publish) == []
         assert member.deliveries
 
     def test_clause_9_poll_keeps_to_its_limit(self, rig: Rig) -> None:
@@ -62,7 +62,7 @@ class Construction(Base):
             sizes.append(len(member.poll(limit=3)))
             return sum(sizes) >= 40
 
-        rig.until(enough, "all records")
+        rig.wait_until(enough, "all records")
         assert max(sizes) <= 3
 
     def test_clause_9_read_ends_at_its_stop(self, rig: Rig) -> None:
@@ -75,18 +75,18 @@ class Construction(Base):
     def test_clause_9_read_ends_over_a_gap(self, rig: Rig) -> None:
         topic = rig.topic(partitions=1)
         rig.publish(child.numbered(topic, 20))
-        (before,) = rig.home.spans([topic])
+        (before,) = rig.driver.spans([topic])
         rig.admin().purge_topic(topic)
         assert self._offsets(rig, before) == []
         rig.publish(child.numbered(topic, 5))
-        (now,) = rig.home.spans([topic])
+        (now,) = rig.driver.spans([topic])
         whole = Span(now.partition, before.start, now.stop)
         assert self._offsets(rig, whole) == list(range(before.stop, now.stop))
 
-    def test_a_read_may_be_left_early(self, rig: Rig) -> None:
+    def test_a_read_may_be_abandoned(self, rig: Rig) -> None:
         topic = rig.topic(partitions=1)
         rig.publish(child.numbered(topic, 50))
-        deliveries = rig.home.read(Span(Partition(topic, 0), 0, 50))
+        deliveries = rig.driver.read(Span(Partition(topic, 0), 0, 50))
         assert next(deliveries).offset == 0
         assert next(deliveries).offset == 1
         del deliveries
@@ -94,7 +94,7 @@ class Construction(Base):
         assert len(rig.contents(topic)) == 55
 
     def _offsets(self, rig: Rig, span: Span) -> list[int]:
-        """Read a span in a thread, so that a read that does not end is found out."""
+        """Read a span in a thread, so that a read that does not end fails the test."""
         offsets: list[int] = []
-        assert rig.together(lambda: offsets.extend(d.offset for d in rig.home.read(span))) == []
+        assert rig.run_together(lambda: offsets.extend(d.offset for d in rig.driver.read(span))) == []
         return offsets

@@ -1,4 +1,4 @@
-"""A process of the suite's own, to be stopped and killed."""
+"""A child process that a test may suspend or kill."""
 
 import pathlib
 import signal
@@ -17,19 +17,19 @@ class Child:
         with self._out.open("wb") as out:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out)  # noqa: S603
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self._out.read_text()
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def send(self, sign: signal.Signals) -> None:
+    def send_signal(self, sign: signal.Signals) -> None:
         self._process.send_signal(sign)
         if sign is signal.SIGKILL:
             self._process.wait()
 
-    def proceed(self) -> None:
-        """Let it go on from where it waits for a line."""
+    def resume(self) -> None:
+        """Write the line that the process waits for."""
         if self._process.stdin:
             self._process.stdin.write(b"\n")
             self._process.stdin.flush()
@@ -37,6 +37,6 @@ class Child:
     def end(self) -> None:
         if self._process.stdin:
             self._process.stdin.close()
-        if self.alive():
+        if self.is_alive():
             self._process.kill()
         self._process.wait()

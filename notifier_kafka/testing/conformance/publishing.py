@@ -1,5 +1,5 @@
 # ruff: noqa: S101
-"""Clauses 1 and 2: nothing is lost silently, order is kept."""
+"""Clauses 1 and 2: no record is lost without an error, and the order of a key is kept."""
 
 import signal
 import threading
@@ -11,18 +11,18 @@ from notifier_kafka.contract.driver import Delivery, Limits, Partition, Receipt,
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
-from notifier_kafka.testing.conformance.rig import Rig, after, values
+from notifier_kafka.testing.conformance.rig import Rig, positions_after, values
 
 
-class Settled:
-    """Collects the fates of records, from whatever thread they come."""
+class SettledRecords:
+    """Collects receipts and errors of records, from any thread."""
 
     def __init__(self) -> None:
         self.receipts: list[tuple[Record, Receipt]] = []
         self.failures: list[tuple[Record, MessagingException]] = []
         self._lock = threading.Lock()
 
-    def of(self, record: Record, fate: Receipt | MessagingException) -> None:
+    def add(self, record: Record, fate: Receipt | MessagingException) -> None:
         with self._lock:
             if isinstance(fate, Receipt):
                 self.receipts.append((record, fate))
@@ -34,13 +34,13 @@ class Settled:
 
 
 class Publishing(Base):
-    """What a publisher promises."""
+    """The promises of a publisher."""
 
     def test_clause_1_flushed_records_are_there_for_another_driver(self, rig: Rig) -> None:
         topic = rig.topic()
         records = child.numbered(topic, 500)
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits())
+        settled = SettledRecords()
+        publisher = rig.driver.publisher(settled.add, Limits())
         rig.offer(publisher, records)
         assert publisher.flush(self.patience) == 0
         assert settled.failures == []
@@ -49,19 +49,19 @@ class Publishing(Base):
     def test_clause_1_flushed_records_survive_the_death_of_their_process(self, rig: Rig) -> None:
         topic = rig.topic()
         sender = rig.child("publish", topic, 300)
-        assert "flushed 0" in rig.await_word(sender, "flushed", self.takeover)
-        sender.send(signal.SIGKILL)
+        assert "flushed 0" in rig.wait_for_output(sender, "flushed", self.takeover)
+        sender.send_signal(signal.SIGKILL)
         assert values(rig.contents(topic)) == sorted(r.value or b"" for r in child.numbered(topic, 300))
 
-    def test_clause_1_every_record_is_settled_once_with_its_place(self, rig: Rig) -> None:
+    def test_clause_1_every_record_is_settled_once_with_its_offset(self, rig: Rig) -> None:
         topic = rig.topic()
         records = child.numbered(topic, 200)
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits())
+        settled = SettledRecords()
+        publisher = rig.driver.publisher(settled.add, Limits())
         for record in records:
-            publisher.offer(record, lambda fate, record=record: settled.of(record, fate))  # type: ignore[misc]
+            publisher.offer(record, lambda fate, record=record: settled.add(record, fate))  # type: ignore[misc]
         assert publisher.flush(self.patience) == 0
-        rig.until(lambda: settled.count() >= len(records), "every record to be settled")
+        rig.wait_until(lambda: settled.count() >= len(records), "every record to be settled")
         assert settled.failures == []
         assert Counter(record.value for record, _ in settled.receipts) == Counter(r.value for r in records)
         there = {(d.partition, d.offset): d.record.value for d in rig.contents(topic)}
@@ -70,8 +70,8 @@ class Publishing(Base):
     def test_clause_1_close_reports_what_it_gives_up(self, rig: Rig) -> None:
         topic = rig.topic()
         records = child.numbered(topic, 2000)
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits())
+        settled = SettledRecords()
+        publisher = rig.driver.publisher(settled.add, Limits())
         rig.offer(publisher, records)
         publisher.close()
         given_up = [record.value for record, _ in settled.failures]
@@ -83,8 +83,8 @@ class Publishing(Base):
         topic = rig.topic()
         accepted: list[Record] = []
         refused: list[Record] = []
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits(records=20))
+        settled = SettledRecords()
+        publisher = rig.driver.publisher(settled.add, Limits(records=20))
         for record in child.numbered(topic, 3000):
             try:
                 publisher.offer(record)
@@ -97,21 +97,21 @@ class Publishing(Base):
         assert len(accepted) >= 20
         assert values(rig.contents(topic)) == sorted(record.value or b"" for record in accepted)
 
-    def test_clause_1_offer_takes_or_refuses_an_oversized_record_in_so_many_words(self, rig: Rig) -> None:
+    def test_clause_1_an_oversized_record_is_taken_or_refused(self, rig: Rig) -> None:
         topic = rig.topic()
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits(bytes=10_000, retry=0))
+        settled = SettledRecords()
+        publisher = rig.driver.publisher(settled.add, Limits(bytes=10_000, retry=0))
         record = Record(topic, b"x" * 100_000)
         try:
             publisher.offer(record)
         except DeliveryFailed as refusal:
-            settled.of(record, refusal)
+            settled.add(record, refusal)
         assert publisher.flush(self.patience) == 0
         assert len(settled.failures) + len(rig.contents(topic)) == 1
 
     def test_clause_2_records_of_a_key_are_read_in_the_order_offered(self, rig: Rig) -> None:
         topic = rig.topic()
-        publisher = rig.home.publisher(Settled().of, Limits())
+        publisher = rig.driver.publisher(SettledRecords().add, Limits())
         rig.offer(publisher, _interleaved(topic))
         assert publisher.flush(self.patience) == 0
         _assert_ordered(rig.contents(topic))
@@ -120,7 +120,7 @@ class Publishing(Base):
         topic = rig.topic()
         rig.publish(_interleaved(topic))
         member = rig.join(topic, rig.name())
-        rig.gather(800, member)
+        rig.poll_until(800, member)
         _assert_ordered(member.deliveries)
 
     def test_clause_2_a_key_has_one_partition_whoever_publishes(self, rig: Rig) -> None:
@@ -137,7 +137,7 @@ class Publishing(Base):
     def test_keys_spread_over_the_partitions(self, rig: Rig) -> None:
         topic = rig.topic(partitions=3)
         rig.publish(child.numbered(topic, 64))
-        assert {partition.number for partition in after(rig.contents(topic))} == {0, 1, 2}
+        assert {partition.number for partition in positions_after(rig.contents(topic))} == {0, 1, 2}
 
     def test_records_without_a_key_all_arrive(self, rig: Rig) -> None:
         topic = rig.topic()
@@ -145,16 +145,16 @@ class Publishing(Base):
         assert len(set(values(rig.contents(topic)))) == 100
 
     def test_flush_of_nothing_returns_at_once(self, rig: Rig) -> None:
-        assert rig.home.publisher(Settled().of).flush(self.patience) == 0
+        assert rig.driver.publisher(SettledRecords().add).flush(self.patience) == 0
 
     def test_publisher_close_may_come_twice(self, rig: Rig) -> None:
-        publisher = rig.home.publisher(Settled().of, Limits())
+        publisher = rig.driver.publisher(SettledRecords().add, Limits())
         publisher.close()
         publisher.close()
 
     def test_clause_1_offer_after_close_is_refused(self, rig: Rig) -> None:
         topic = rig.topic()
-        publisher = rig.home.publisher(Settled().of, Limits())
+        publisher = rig.driver.publisher(SettledRecords().add, Limits())
         publisher.close()
         with pytest.raises(DeliveryFailed):
             publisher.offer(Record(topic, b"late"))

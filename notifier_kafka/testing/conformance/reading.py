@@ -1,5 +1,5 @@
 # ruff: noqa: S101
-"""Spans, and the values that cross the seam unchanged."""
+"""Spans; and keys, values and headers, which are read as they were published."""
 
 import time
 
@@ -8,7 +8,7 @@ import pytest
 from notifier_kafka.contract.driver import Record, Span
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
-from notifier_kafka.testing.conformance.rig import Rig, held, values
+from notifier_kafka.testing.conformance.rig import Rig, count_offsets, values
 
 RECORDS = {
     "null key": Record("", b"value", None),
@@ -28,7 +28,7 @@ RECORDS = {
 
 
 class Reading(Base):
-    """What was put in comes out."""
+    """Reading without a group."""
 
     @pytest.mark.parametrize("kind", RECORDS)
     def test_a_record_is_read_and_polled_as_it_was_offered(self, rig: Rig, kind: str) -> None:
@@ -36,7 +36,7 @@ class Reading(Base):
         record = RECORDS[kind]._replace(topic=topic)
         rig.publish([record])
         member = rig.join(topic, rig.name())
-        rig.gather(1, member)
+        rig.poll_until(1, member)
         (read,) = rig.contents(topic)
         (polled,) = member.deliveries
         assert read.record == record
@@ -44,23 +44,23 @@ class Reading(Base):
         assert isinstance(read.record.value, bytes | None)
         assert isinstance(read.record.headers, tuple)
 
-    def test_a_delivery_tells_its_place_and_time(self, rig: Rig) -> None:
+    def test_a_delivery_has_its_offset_and_time(self, rig: Rig) -> None:
         topic = rig.topic(partitions=1)
         rig.publish(child.numbered(topic, 3))
         deliveries = rig.contents(topic)
         assert [(d.partition.topic, d.partition.number, d.offset) for d in deliveries] == [
             (topic, 0, n) for n in range(3)
         ]
-        # An hour is for the clock of another machine; the point is the unit and the epoch.
+        # One hour of tolerance for the clock of another machine: this checks the unit and the epoch.
         assert all(abs(delivery.timestamp - time.time()) < 3600 for delivery in deliveries)
 
     def test_spans_hold_what_was_published(self, rig: Rig) -> None:
         topic = rig.topic(partitions=3)
-        assert held(rig.home.spans([topic])) == 0
+        assert count_offsets(rig.driver.spans([topic])) == 0
         rig.publish(child.numbered(topic, 70))
-        spans = rig.home.spans([topic])
+        spans = rig.driver.spans([topic])
         assert {span.partition.number for span in spans} == {0, 1, 2}
-        assert held(spans) == 70
+        assert count_offsets(spans) == 70
         assert all(span.start == 0 for span in spans)
 
     def test_spans_between_two_times_hold_what_came_then(self, rig: Rig) -> None:
@@ -73,8 +73,8 @@ class Reading(Base):
             moments.append(min(delivery.timestamp for delivery in newest))
 
         def between(since: float | None, until: float | None) -> list[int]:
-            spans = rig.home.spans([topic], since, until)
-            return sorted(int(d.record.value or b"") for span in spans for d in rig.home.read(span))
+            spans = rig.driver.spans([topic], since, until)
+            return sorted(int(d.record.value or b"") for span in spans for d in rig.driver.read(span))
 
         assert between(moments[1], moments[2]) == list(range(20, 40))
         assert between(moments[1], None) == list(range(20, 60))
@@ -85,16 +85,16 @@ class Reading(Base):
     def test_a_span_reads_the_same_again(self, rig: Rig) -> None:
         topic = rig.topic()
         rig.publish(child.numbered(topic, 30))
-        spans = rig.home.spans([topic])
+        spans = rig.driver.spans([topic])
         rig.publish(child.numbered(topic, 30, first=30))
-        once, again = ([d for span in spans for d in rig.home.read(span)] for _ in range(2))
+        once, again = ([d for span in spans for d in rig.driver.read(span)] for _ in range(2))
         assert once == again
         assert values(once) == sorted(b"%d" % n for n in range(30))
 
     def test_spans_of_several_topics(self, rig: Rig) -> None:
         topics = [rig.topic(partitions=1), rig.topic(partitions=2)]
         rig.publish([*child.numbered(topics[0], 5), *child.numbered(topics[1], 7)])
-        spans = rig.home.spans(topics)
+        spans = rig.driver.spans(topics)
         assert {span.partition.topic for span in spans} == set(topics)
-        assert held(spans) == 12
+        assert count_offsets(spans) == 12
         assert all(isinstance(span, Span) for span in spans)

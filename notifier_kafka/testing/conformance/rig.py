@@ -1,5 +1,5 @@
 # ruff: noqa: S101
-"""What the tests of the suite stand on: one log, drivers and processes on it, deadlines."""
+"""What the tests use: one log, drivers and processes on it, and waiting with a time limit."""
 
 import pathlib
 import signal
@@ -24,18 +24,18 @@ from notifier_kafka.errors import MessagingException, OutboxFull, TransportUnava
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.process import Child
 
-POLL = 0.2
+POLL_SECONDS = 0.2
 
 
 class Member:
-    """A subscription and all that it delivered."""
+    """A subscription, and all that it has delivered."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.subscription = subscription
         self.deliveries: list[Delivery] = []
 
-    def poll(self, limit: int = 100, timeout: float = POLL) -> Sequence[Delivery]:
-        """Poll once; a log that cannot be reached at the moment counts as empty."""
+    def poll(self, limit: int = 100, timeout: float = POLL_SECONDS) -> Sequence[Delivery]:
+        """Poll once. If the log is unavailable at the moment, return nothing."""
         try:
             deliveries = self.subscription.poll(limit, timeout)
         except TransportUnavailable:
@@ -48,7 +48,7 @@ class Member:
 
 
 class Rig:
-    """One log under test. Everything that it hands out is released by ``close``."""
+    """One log under test. ``close`` releases everything that it made."""
 
     def __init__(
         self, url: str, config_files: Sequence[str], patience: float, directory: pathlib.Path
@@ -59,63 +59,67 @@ class Rig:
         self._directory = directory
         self._drivers: list[Driver] = []
         self._children: list[Child] = []
-        self.home = self.connect()
+        self.driver = self.connect()
 
     def connect(self, url: str | None = None) -> Driver:
-        """Build one more driver on the log, as another process would have."""
+        """Make another driver on the log, as another process would."""
         driver = child.connect(url or self.url, self._config_files)
         self._drivers.append(driver)
         return driver
 
     def child(self, verb: str, *rest: object) -> Child:
-        """Start a process on the log; ``rest`` are the arguments of the verb."""
+        """Start a process of ``notifier_kafka.testing.child`` on the log, with the arguments of a verb."""
         files = [text for path in self._config_files for text in ("--config-file", path)]
         started = Child([*files, verb, self.url, *map(str, rest)], self._directory)
         self._children.append(started)
         return started
 
-    def await_word(self, process: Child, word: str, seconds: float | None = None) -> str:
-        """Wait until a process said ``word``; return all that it said."""
-        self.until(lambda: word in process.said() or not process.alive(), f"a child's {word!r}", seconds)
-        assert word in process.said(), f"the child ended: {process.said()}"
-        return process.said()
+    def wait_for_output(self, process: Child, word: str, seconds: float | None = None) -> str:
+        """Wait until a process has written ``word``; return all its output."""
+        self.wait_until(
+            lambda: word in process.output() or not process.is_alive(),
+            f"{word!r} from a child process",
+            seconds,
+        )
+        assert word in process.output(), f"the child process ended: {process.output()}"
+        return process.output()
 
-    def stop(self, process: Child) -> None:
-        """Stop a process, but not while it keeps others from writing, as it may over a file."""
+    def suspend(self, process: Child) -> None:
+        """Send SIGSTOP to a process, at a moment when it holds no lock that keeps others from writing."""
 
-        def stopped() -> bool:
-            process.send(signal.SIGSTOP)
+        def suspended() -> bool:
+            process.send_signal(signal.SIGSTOP)
             try:
-                self.publish([Record(self.topic(), b"is there anybody?")])
+                self.publish([Record(self.topic(), b"probe")])
             except (AssertionError, MessagingException):
-                process.send(signal.SIGCONT)
+                process.send_signal(signal.SIGCONT)
                 return False
             return True
 
-        self.until(stopped, "a moment to stop a child", 3 * self.patience)
+        self.wait_until(suspended, "a moment to suspend a child process", 3 * self.patience)
 
-    def until(self, condition: Callable[[], object], what: str, seconds: float | None = None) -> None:
-        """Wait for a condition, up to the suite's patience."""
+    def wait_until(self, condition: Callable[[], object], what: str, seconds: float | None = None) -> None:
+        """Wait for a condition, ``patience`` seconds unless told otherwise."""
         deadline = time.monotonic() + (self.patience if seconds is None else seconds)
         while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            assert time.monotonic() < deadline, f"timed out waiting for {what}"
             time.sleep(0.01)
 
     def name(self) -> str:
         return f"conformance-{uuid.uuid4().hex[:12]}"
 
     def admin(self) -> Admin:
-        return self.home.admin()
+        return self.driver.admin()
 
     def topic(self, partitions: int = 3) -> str:
-        """Create a topic and wait until the log shows it."""
+        """Create a topic, and wait until the log lists it."""
         name = self.name()
         self.admin().create_topic(name, partitions)
-        self.until(lambda: name in self.admin().list_topics(), f"topic {name} to appear")
+        self.wait_until(lambda: name in self.admin().list_topics(), f"topic {name} to appear")
         return name
 
     def publish(self, records: Iterable[Record]) -> None:
-        """Publish and see every record through, with a driver that is closed afterwards."""
+        """Publish records with a driver of their own, and check that all are delivered."""
         driver = self.connect()
         failures: list[MessagingException] = []
         publisher = driver.publisher(lambda _, error: failures.append(error), Limits())
@@ -126,12 +130,12 @@ class Rig:
         assert (pending, failures) == (0, [])
 
     def offer(self, publisher: Publisher, records: Iterable[Record]) -> None:
-        """Offer records, waiting where there is no room."""
+        """Offer records; wait while the outbox is full."""
         for record in records:
-            self.until(lambda record=record: _accepted(publisher, record), "room in the outbox")  # type: ignore[misc]
+            self.wait_until(lambda record=record: _accepted(publisher, record), "room in the outbox")  # type: ignore[misc]
 
     def contents(self, topic: str) -> list[Delivery]:
-        """Read all that a topic holds, as a new process would."""
+        """Read all records of a topic, as a new process would."""
         driver = self.connect()
         try:
             return [delivery for span in driver.spans([topic]) for delivery in driver.read(span)]
@@ -139,10 +143,10 @@ class Rig:
             driver.close()
 
     def join(self, topic: str, group: str | None, start: Start = "earliest") -> Member:
-        """Let a driver of its own become a member of ``group``."""
+        """Join ``group`` with a new driver."""
         return Member(self.connect().subscribe([topic], group, start))
 
-    def gather(self, count: int, *members: Member, seconds: float | None = None) -> None:
+    def poll_until(self, count: int, *members: Member, seconds: float | None = None) -> None:
         """Poll the members in turn until they have ``count`` deliveries together."""
 
         def enough() -> bool:
@@ -150,27 +154,27 @@ class Rig:
                 member.poll()
             return sum(len(member.deliveries) for member in members) >= count
 
-        self.until(enough, f"{count} deliveries", seconds)
+        self.wait_until(enough, f"{count} deliveries", seconds)
 
-    def linger(self, *members: Member) -> None:
-        """Poll on for a while, for what should not come."""
+    def poll_for_more(self, *members: Member) -> None:
+        """Poll a few times more, for deliveries that should not come."""
         for _ in range(5):
             for member in members:
                 member.poll()
 
-    def settle(self, group: str, *members: Member) -> None:
-        """Poll the members until each owns something and nothing is owned twice."""
+    def wait_for_assignment(self, group: str, *members: Member) -> None:
+        """Poll the members until each owns a partition, and no partition has two owners."""
 
-        def shared() -> bool:
+        def assigned() -> bool:
             for member in members:
                 member.poll()
             owned = [parts for parts in self.admin().describe_group(group).members.values() if parts]
             return len(owned) == len(members) and len(frozenset().union(*owned)) == sum(map(len, owned))
 
-        self.until(shared, f"group {group} to settle on {len(members)} members")
+        self.wait_until(assigned, f"group {group} to assign partitions to {len(members)} members")
 
-    def together(self, *calls: Callable[[], object]) -> list[Exception]:
-        """Run calls in threads at once; return what they raised."""
+    def run_together(self, *calls: Callable[[], object]) -> list[Exception]:
+        """Run calls in threads at the same time; return the errors that they raised."""
         raised: list[Exception] = []
         gate = threading.Barrier(len(calls))
 
@@ -178,7 +182,7 @@ class Rig:
             gate.wait()
             try:
                 call()
-            except Exception as error:  # noqa: BLE001 - which error it is, is what the tests ask
+            except Exception as error:  # noqa: BLE001 - the tests check which error it is
                 raised.append(error)
 
         threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
@@ -186,7 +190,7 @@ class Rig:
             thread.start()
         for thread in threads:
             thread.join(self.patience)
-        assert not any(thread.is_alive() for thread in threads), "a thread did not come back"
+        assert not any(thread.is_alive() for thread in threads), "a thread did not end"
         return raised
 
     def close(self) -> None:
@@ -204,24 +208,24 @@ def _accepted(publisher: Publisher, record: Record) -> bool:
     return True
 
 
-def after(deliveries: Iterable[Delivery]) -> dict[Partition, int]:
-    """Return the positions that cover ``deliveries``."""
+def positions_after(deliveries: Iterable[Delivery]) -> dict[Partition, int]:
+    """Return the positions that commit ``deliveries``."""
     positions: dict[Partition, int] = {}
     for delivery in deliveries:
         positions[delivery.partition] = max(positions.get(delivery.partition, 0), delivery.offset + 1)
     return positions
 
 
-def places(deliveries: Iterable[Delivery]) -> list[tuple[Partition, int]]:
-    """Return where each delivery lies."""
+def offsets_of(deliveries: Iterable[Delivery]) -> list[tuple[Partition, int]]:
+    """Return the partition and offset of each delivery."""
     return [(delivery.partition, delivery.offset) for delivery in deliveries]
 
 
 def values(deliveries: Iterable[Delivery]) -> list[bytes]:
-    """Return the values, in an order that can be compared."""
+    """Return the values, sorted."""
     return sorted(delivery.record.value or b"" for delivery in deliveries)
 
 
-def held(spans: Iterable[Span]) -> int:
-    """Count the offsets of spans."""
+def count_offsets(spans: Iterable[Span]) -> int:
+    """Count the offsets in spans."""
     return sum(span.stop - span.start for span in spans)

@@ -1,5 +1,5 @@
 # ruff: noqa: S101
-"""Clause 8: what threads may do at once."""
+"""Clause 8: what threads may do at the same time."""
 
 import functools
 import threading
@@ -11,8 +11,8 @@ from notifier_kafka.contract.driver import Delivery, Limits, Record
 from notifier_kafka.errors import MessagingException, OutboxFull
 from notifier_kafka.testing import child
 from notifier_kafka.testing.conformance.base import Base
-from notifier_kafka.testing.conformance.publishing import Settled
-from notifier_kafka.testing.conformance.rig import POLL, Member, Rig, after, places
+from notifier_kafka.testing.conformance.publishing import SettledRecords
+from notifier_kafka.testing.conformance.rig import POLL_SECONDS, Member, Rig, offsets_of, positions_after
 
 
 class Threads(Base):
@@ -20,14 +20,14 @@ class Threads(Base):
 
     def test_clause_8_threads_share_a_publisher(self, rig: Rig) -> None:
         topic = rig.topic()
-        settled = Settled()
-        publisher = rig.home.publisher(settled.of, Limits())
+        settled = SettledRecords()
+        publisher = rig.driver.publisher(settled.add, Limits())
 
         def sender(key: bytes) -> Callable[[], None]:
             records = [Record(topic, b"%d" % n, key) for n in range(300)]
             return lambda: rig.offer(publisher, records)
 
-        assert rig.together(*(sender(b"thread-%d" % n) for n in range(4))) == []
+        assert rig.run_together(*(sender(b"thread-%d" % n) for n in range(4))) == []
         assert publisher.flush(self.patience) == 0
         assert settled.failures == []
         found: dict[bytes | None, list[int]] = defaultdict(list)
@@ -38,21 +38,21 @@ class Threads(Base):
 
     def test_clause_8_threads_read_while_others_publish(self, rig: Rig) -> None:
         topic = rig.topic()
-        publisher = rig.home.publisher(Settled().of, Limits())
+        publisher = rig.driver.publisher(SettledRecords().add, Limits())
         counts: list[int] = []
 
         def read() -> None:
             last: list[int] = [0]
             for _ in range(10):
-                spans = rig.home.spans([topic])
-                last.append(sum(1 for span in spans for _ in rig.home.read(span)))
+                spans = rig.driver.spans([topic])
+                last.append(sum(1 for span in spans for _ in rig.driver.read(span)))
                 assert last == sorted(last)
             counts.append(last[-1])
 
         def publish() -> None:
             rig.offer(publisher, child.numbered(topic, 500))
 
-        assert rig.together(publish, read, read, publish) == []
+        assert rig.run_together(publish, read, read, publish) == []
         assert len(counts) == 2
         assert publisher.flush(self.patience) == 0
         assert len(rig.contents(topic)) == 1000
@@ -62,7 +62,7 @@ class Threads(Base):
         rig.publish(child.numbered(topic, 200))
         driver = rig.connect()
         (span, *_) = driver.spans([topic])
-        publisher = driver.publisher(Settled().of, Limits())
+        publisher = driver.publisher(SettledRecords().add, Limits())
 
         def publish() -> None:
             try:
@@ -75,7 +75,7 @@ class Threads(Base):
             driver.close()
 
         users = [lambda: driver.spans([topic]), lambda: list(driver.read(span)), publish]
-        assert rig.together(close, *(self._until_refused(call) for call in users)) == []
+        assert rig.run_together(close, *(self._until_refused(call) for call in users)) == []
 
     def test_clause_8_a_subscription_is_closed_from_another_thread(self, rig: Rig) -> None:
         topic = rig.topic()
@@ -97,10 +97,10 @@ class Threads(Base):
             member.subscription.close()
             closed.set()
 
-        assert rig.together(poll, close) == []
+        assert rig.run_together(poll, close) == []
         rig.publish(child.numbered(topic, 30))
         heir = rig.join(topic, group)
-        rig.gather(30, heir, seconds=self.takeover)
+        rig.poll_until(30, heir, seconds=self.takeover)
         assert len(heir.deliveries) == 30
 
     def test_clause_8_the_driver_is_closed_during_a_poll(self, rig: Rig) -> None:
@@ -112,16 +112,16 @@ class Threads(Base):
 
         def poll() -> None:
             while not closed.is_set():
-                subscription.poll(10, 2 * POLL)
+                subscription.poll(10, 2 * POLL_SECONDS)
             rig.publish(child.numbered(topic, 10))
-            late.extend(subscription.poll(10, POLL))
+            late.extend(subscription.poll(10, POLL_SECONDS))
 
         def close() -> None:
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
             driver.close()
             closed.set()
 
-        raised = rig.together(poll, close)
+        raised = rig.run_together(poll, close)
         assert [error for error in raised if not isinstance(error, MessagingException)] == []
         assert late == []
 
@@ -131,16 +131,16 @@ class Threads(Base):
         members = [Member(driver.subscribe([topic], rig.name(), "earliest")) for _ in range(3)]
 
         def take(member: Member) -> None:
-            rig.gather(200, member)
-            member.subscription.commit(after(member.deliveries))
+            rig.poll_until(200, member)
+            member.subscription.commit(positions_after(member.deliveries))
             member.subscription.close()
 
         takers = [functools.partial(take, member) for member in members]
-        assert rig.together(lambda: rig.publish(child.numbered(topic, 200)), *takers) == []
-        assert [len(set(places(member.deliveries))) for member in members] == [200] * 3
+        assert rig.run_together(lambda: rig.publish(child.numbered(topic, 200)), *takers) == []
+        assert [len(set(offsets_of(member.deliveries))) for member in members] == [200] * 3
 
     def _until_refused(self, call: Callable[[], object]) -> Callable[[], None]:
-        """Repeat a call until it raises an error of this package."""
+        """Repeat a call until it raises an error of ``notifier_kafka.errors``."""
 
         def repeat() -> None:
             deadline = time.monotonic() + self.patience
@@ -149,7 +149,7 @@ class Threads(Base):
                     call()
                 except MessagingException:
                     return
-            message = "still served after close"
+            message = "the call still succeeds after close()"
             raise AssertionError(message)
 
         return repeat

@@ -1,5 +1,5 @@
 # ruff: noqa: S101
-"""Clause 10: a transaction is seen whole or not at all."""
+"""Clause 10: the records of a transaction become visible together, or not at all."""
 
 import signal
 from typing import Any
@@ -14,19 +14,19 @@ from notifier_kafka.testing.conformance.rig import Rig, values
 
 
 class Transactions(Base):
-    """What a transaction promises, where there are any."""
+    """The promises of a transaction, for drivers that have transactions."""
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         if not cls.transactions:
             for name in vars(Transactions):
                 if name.startswith("test_"):
-                    setattr(cls, name, None)  # pytest collects no test that is None
+                    setattr(cls, name, None)  # pytest does not collect None
 
     def test_clause_10_a_transaction_appears_whole_when_it_commits(self, rig: Rig) -> None:
         first, second = rig.topic(), rig.topic()
         records = [*child.numbered(first, 20), *child.numbered(second, 20)]
-        transaction = rig.home.transaction()
+        transaction = rig.driver.transaction()
         for record in records:
             transaction.offer(record)
         receipts = transaction.commit(self.patience)
@@ -42,31 +42,31 @@ class Transactions(Base):
         topic = rig.topic()
         rig.publish(child.numbered(topic, 1))
         member = rig.join(topic, rig.name())
-        aborted, open_still = rig.home.transaction(), rig.home.transaction()
+        aborted, open_still = rig.driver.transaction(), rig.driver.transaction()
         for record in child.numbered(topic, 30):
             aborted.offer(record)
             open_still.offer(record)
         aborted.abort()
-        # To be a member may take a while, and only then would anything be seen.
-        rig.gather(1, member)
-        rig.linger(member)
+        # Joining may take a while; before that, the member would see nothing anyway.
+        rig.poll_until(1, member)
+        rig.poll_for_more(member)
         assert len(rig.contents(topic)) == 1
         assert len(member.deliveries) == 1
         open_still.abort()
 
-    def test_clause_10_a_transaction_dies_with_its_process(self, rig: Rig) -> None:
+    def test_clause_10_a_transaction_is_aborted_when_its_process_dies(self, rig: Rig) -> None:
         topic = rig.topic()
         rig.publish(child.numbered(topic, 1))
         sender = rig.child("begin", topic, 50)
-        assert "begun 50" in rig.await_word(sender, "begun", self.takeover)
-        sender.send(signal.SIGKILL)
+        assert "begun 50" in rig.wait_for_output(sender, "begun", self.takeover)
+        sender.send_signal(signal.SIGKILL)
         rig.publish(child.numbered(topic, 1))
-        # A log may keep readers waiting until it has found out.
-        rig.until(lambda: len(rig.contents(topic)) == 2, "the record behind the dead transaction")
+        # A log may block readers until it notices.
+        rig.wait_until(lambda: len(rig.contents(topic)) == 2, "the record behind the dead transaction")
 
     def test_clause_10_an_ended_transaction_takes_nothing_more(self, rig: Rig) -> None:
         topic = rig.topic()
-        committed, aborted = rig.home.transaction(), rig.home.transaction()
+        committed, aborted = rig.driver.transaction(), rig.driver.transaction()
         (record,) = child.numbered(topic, 1)
         committed.offer(record)
         committed.commit(self.patience)
@@ -80,13 +80,13 @@ class Transactions(Base):
         assert values(rig.contents(topic)) == [record.value]
 
     def test_clause_10_an_empty_transaction_commits_to_nothing(self, rig: Rig) -> None:
-        assert rig.home.transaction().commit(self.patience) == []
+        assert rig.driver.transaction().commit(self.patience) == []
 
-    def test_clause_10_order_within_a_key_is_that_of_the_offers(self, rig: Rig) -> None:
+    def test_clause_10_records_of_a_key_keep_the_order_offered(self, rig: Rig) -> None:
         topic = rig.topic()
         records = child.numbered(topic, 400)
         for half in (records[:200], records[200:]):
-            transaction = rig.home.transaction()
+            transaction = rig.driver.transaction()
             for record in half:
                 transaction.offer(record)
             transaction.commit(self.patience)

@@ -1,7 +1,7 @@
-"""A contract test is worth something if a driver that breaks its clause fails it.
+"""A test of the contract is useful only if a driver that breaks its clause fails it.
 
-A saboteur runs the tests that it says it is caught by, and an honest driver in the same
-wrapping runs them all. The runs mostly wait, so a few go on at once.
+Each saboteur runs the tests in its ``caught_by``, and an honest driver in the same wrapping
+runs all of these. The runs spend most of their time waiting, so several run at once.
 """
 
 import os
@@ -20,7 +20,7 @@ from tests.shared.checkout import ROOT
 
 CLASS = """
 class Test{name}(conformance.DriverSuite):
-    {knobs}
+    {settings}
 
     @pytest.fixture
     def url(self, tmp_path):
@@ -31,15 +31,15 @@ class Test{name}(conformance.DriverSuite):
         (tmp_path / "file").touch()
         return f"{scheme}:///{{tmp_path}}/file/log.db"
 """
-SHORT_OF_PATIENCE = "patience, takeover, margin = 4.0, 5.0, 1.0"
-AT_ONCE = 4
-SPOILT = [saboteur for saboteur in saboteurs.ALL if saboteur.clause]
+IMPATIENT = "patience, takeover, margin = 4.0, 5.0, 1.0"
+PARALLEL_RUNS = 4
+SABOTEURS = [saboteur for saboteur in saboteurs.ALL if saboteur.clause]
 
 Outcomes = Mapping[tuple[str, str], str]
 
 
-class Ground:
-    """Where the runs take place, with the saboteurs installed as a third party's driver is."""
+class Site:
+    """A directory for the runs, with the saboteurs installed as drivers of another distribution."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
@@ -51,9 +51,9 @@ class Ground:
         (directory / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
         suite = ["import pytest", "from notifier_kafka.testing import conformance", ""]
         for saboteur in saboteurs.ALL:
-            knobs = SHORT_OF_PATIENCE if saboteur.clause else "pass"
+            settings = IMPATIENT if saboteur.clause else "pass"
             scheme = saboteurs.scheme(saboteur)
-            suite.append(CLASS.format(name=saboteur.__name__, scheme=scheme, knobs=knobs))
+            suite.append(CLASS.format(name=saboteur.__name__, scheme=scheme, settings=settings))
         self._suite = directory / "test_suite.py"
         self._suite.write_text("\n".join(suite))
 
@@ -64,7 +64,7 @@ class Ground:
         command += [f"--junitxml={report}", f"--basetemp={self._directory / name}"]
         command += [f"{self._suite}::{test}" for test in selection]
         path = os.pathsep.join([str(self._directory / "site"), str(ROOT)])
-        # stevedore keeps a cache of entry points by sys.path; this one is good for one run.
+        # stevedore caches entry points by sys.path: use a cache for this run only.
         cache = str(self._directory / "cache")
         done = subprocess.run(
             command,
@@ -89,34 +89,34 @@ def _outcome(case: ElementTree.Element) -> str:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    ground = Ground(tmp_path_factory.mktemp("saboteurs"))
-    named = dict.fromkeys(test for saboteur in SPOILT for test in saboteur.caught_by)
+    site = Site(tmp_path_factory.mktemp("saboteurs"))
+    named = dict.fromkeys(test for saboteur in SABOTEURS for test in saboteur.caught_by)
     selections = {"honest": [f"TestHonest::{test}" for test in named]}
-    for saboteur in SPOILT:
+    for saboteur in SABOTEURS:
         selections.setdefault(f"clause-{saboteur.clause}", []).extend(
             f"Test{saboteur.__name__}::{test}" for test in saboteur.caught_by
         )
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = pool.map(ground.run, selections, selections.values())
+    with ThreadPoolExecutor(PARALLEL_RUNS) as pool:
+        runs = pool.map(site.run, selections, selections.values())
         return {test: outcome for run in runs for test, outcome in run.items()}
 
 
 def test_every_clause_has_a_saboteur() -> None:
-    assert {saboteur.clause for saboteur in SPOILT} == set(range(1, 11))
+    assert {saboteur.clause for saboteur in SABOTEURS} == set(range(1, 11))
 
 
 def test_every_test_of_a_clause_catches_a_saboteur() -> None:
     tests = {name for name in dir(conformance.DriverSuite) if name.startswith("test_clause_")}
-    assert tests == {name.partition("[")[0] for saboteur in SPOILT for name in saboteur.caught_by}
+    assert tests == {name.partition("[")[0] for saboteur in SABOTEURS for name in saboteur.caught_by}
 
 
 def test_an_honest_driver_passes_the_same_tests(outcomes: Outcomes) -> None:
     honest = {name: outcome for (suite, name), outcome in outcomes.items() if suite == "TestHonest"}
-    named = (name for saboteur in SPOILT for name in saboteur.caught_by)
+    named = (name for saboteur in SABOTEURS for name in saboteur.caught_by)
     assert honest == dict.fromkeys(named, "passed")
 
 
-@pytest.mark.parametrize("saboteur", SPOILT, ids=lambda saboteur: str(saboteur.__name__))
+@pytest.mark.parametrize("saboteur", SABOTEURS, ids=lambda saboteur: str(saboteur.__name__))
 def test_a_saboteur_is_caught(saboteur: type[saboteurs.Saboteur], outcomes: Outcomes) -> None:
     assert saboteur.caught_by
     assert all(name.startswith(f"test_clause_{saboteur.clause}_") for name in saboteur.caught_by)

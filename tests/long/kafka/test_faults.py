@@ -119,12 +119,12 @@ def test_what_is_taken_back_while_the_broker_is_away_comes_again(
     for n in range(20):
         publisher.offer(Record(topic, b"%d" % n, b"k"))
     assert publisher.flush(30) == 0
-    side = tracked_subscription.Lane(driver.subscribe([topic], topic, "earliest"))
+    side = tracked_subscription.TrackedSubscription(driver.subscribe([topic], topic, "earliest"))
     polled: list[Delivery] = []
     while not polled:
         polled = side.poll(10, 1.0)
     fragile.stop()
-    side.take_back(polled)
+    side.redeliver(polled)
     with pytest.raises(TransportUnavailable):
         side.poll(10, 1.0)
     fragile.start()

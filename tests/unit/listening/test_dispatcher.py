@@ -1,7 +1,6 @@
 """What endpoints get and what their answers mean."""
 
 import functools
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -80,12 +79,10 @@ def test_the_first_endpoint_that_refuses_ends_the_round() -> None:
     assert [len(endpoint.seen) for endpoint in (first, second, third)] == [1, 1, 0]
 
 
-def test_an_endpoint_that_raises_refuses_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endpoint_that_raises_refuses() -> None:
     boom = ZeroDivisionError("boom")
-    with caplog.at_level(logging.ERROR):
-        (verdict,) = dispatcher.Dispatcher([Recorder(boom)], None).dispatch([make()])
+    (verdict,) = dispatcher.Dispatcher([Recorder(boom)], None).dispatch([make()])
     assert verdict == dispatcher.Verdict("requeue", boom)
-    assert "An endpoint raised" in caplog.text
 
 
 def test_a_filter_keeps_notifications_from_its_endpoint_only() -> None:
@@ -103,7 +100,7 @@ class Shouting(serializer.NoOpSerializer):
         return {"user": ctxt["user"].upper()}
 
 
-def test_the_serializer_is_undone_before_filters_and_endpoints() -> None:
+def test_notifications_are_deserialized_before_filters_and_endpoints() -> None:
     endpoint = Recorder()
     verdicts = dispatcher.Dispatcher([endpoint], Shouting()).dispatch([make(payload="hello")])
     assert results(verdicts) == ["handled"]
@@ -142,21 +139,21 @@ def test_a_batch_endpoint_is_not_called_when_its_filter_passes_nothing() -> None
     assert endpoint.seen == []
 
 
-def test_a_list_counts_as_given_only_as_a_whole() -> None:
-    """What a handler stores as its position must not pass one that it did not get."""
-    waiting: list[frozenset[str]] = []
+def test_a_list_counts_as_delivered_only_when_complete() -> None:
+    """The position that a handler stores must not pass a notification that it did not get."""
+    undelivered: list[frozenset[str]] = []
 
     class Watching:
         def info(self, messages: list[dict[str, Any]]) -> None:
-            waiting.append(made.waiting)
+            undelivered.append(made.undelivered_priorities)
 
         error = info
 
     made = dispatcher.BatchDispatcher([Watching()], Shouting())
     made.dispatch([make(payload="good"), make(payload=7), make("ERROR", payload="good")])
-    assert waiting == [{"INFO"}, {"INFO"}]
+    assert undelivered == [{"INFO"}, {"INFO"}]
     made.dispatch([make(payload="good"), make("ERROR", payload="good")])
-    assert waiting[2:] == [{"INFO"}, set()]
+    assert undelivered[2:] == [{"INFO"}, set()]
 
 
 def test_a_coroutine_behind_a_decorator_is_awaited() -> None:

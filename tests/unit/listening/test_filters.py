@@ -47,13 +47,13 @@ def test_every_rule_has_to_match(rules: dict[str, Any], expected: bool) -> None:
 
 
 @pytest.mark.parametrize("payload", [None, 5, "state", ["state"], True, object()])
-def test_a_payload_without_members_mismatches_a_payload_rule(payload: Any) -> None:
+def test_a_payload_without_members_does_not_match_a_payload_rule(payload: Any) -> None:
     assert not matches({"payload": {"state": ""}}, payload=payload)
     assert matches({"event_type": "compute"}, payload=payload)
 
 
 @pytest.mark.parametrize("value", [None, 5, b"compute", ["compute"]])
-def test_what_is_no_text_mismatches(value: Any) -> None:
+def test_a_field_that_is_not_text_does_not_match(value: Any) -> None:
     assert not matches({"event_type": ""}, event_type=value)
     assert not matches({"publisher_id": ""}, publisher_id=value)
 

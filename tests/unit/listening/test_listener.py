@@ -1,4 +1,4 @@
-"""The listening face, over a real SQLite log."""
+"""Listeners, over a real SQLite log."""
 
 import contextlib
 import functools
@@ -28,8 +28,8 @@ from notifier_kafka.notification import NotificationResult
 from notifier_kafka.publishing import notifier, transport
 from notifier_kafka.target import Target
 from tests.shared.listening_kit import (
-    PATIENCE,
     TARGETS,
+    TIMEOUT_SECONDS,
     Batches,
     Recorder,
     committed,
@@ -60,7 +60,7 @@ def test_what_was_handled_is_committed_and_does_not_come_again(
 
 
 def test_a_signal_that_wakes_nobody_ends_a_listener_all_the_same(tmp_path: Path) -> None:
-    """Another thread takes it here. To the main thread it is as one that comes just as its wait begins."""
+    """For the main thread that is the same as a signal that comes just before its wait begins."""
     script = f"""
 import signal, threading, time
 from notifier_kafka import target
@@ -79,14 +79,14 @@ each.start()
 def take():
     time.sleep(0.3)
     signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
-    time.sleep({2 * PATIENCE})
+    time.sleep({2 * TIMEOUT_SECONDS})
 
 threading.Thread(target=take, daemon=True).start()
 each.wait()
 print("ended")
 """
     ended = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
     )
     assert ended.stdout == "ended\n"
 
@@ -118,7 +118,7 @@ each.wait()
 print("ended")
 """
     ended = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
     )
     assert (ended.stdout, ended.stderr) == ("handled\nended\n", "")
 
@@ -236,7 +236,7 @@ def test_malformed_records_are_set_aside_and_cost_no_neighbour(
     assert len(lines) == len(bad)
 
 
-def test_a_stop_is_obeyed_between_notifications_and_commits_what_is_finished(
+def test_a_stop_takes_effect_between_notifications_and_commits_the_finished(
     notifier_transport: transport.NotificationTransport,
 ) -> None:
     send(notifier_transport, range(10))
@@ -245,26 +245,26 @@ def test_a_stop_is_obeyed_between_notifications_and_commits_what_is_finished(
     def answer(payload: Any) -> None:
         if payload == 3:
             started.set()
-            going.wait(PATIENCE)
+            going.wait(TIMEOUT_SECONDS)
 
     slow, rest = Recorder(answer), Recorder()
     each = listen(notifier_transport, slow)
     each.start()
-    assert started.wait(PATIENCE)
+    assert started.wait(TIMEOUT_SECONDS)
     with pytest.raises(TaskTimeout) as caught:
         each.wait(0.05)
     assert isinstance(caught.value, MessagingServerError)
     assert isinstance(caught.value, MessagingTimeout)
     each.stop()
     going.set()
-    each.wait(PATIENCE)
+    each.wait(TIMEOUT_SECONDS)
     with listen(notifier_transport, rest):
         wait_for(lambda: len(rest.seen) == 6, "the rest")
     assert slow.seen == [0, 1, 2, 3]
     assert rest.seen == [4, 5, 6, 7, 8, 9]
 
 
-def test_a_stop_waits_a_moment_for_what_is_being_set_aside(
+def test_a_stop_waits_a_moment_for_dead_letters_to_be_stored(
     tmp_path: Path, notifier_conf: cfg.ConfigOpts
 ) -> None:
     log = tmp_path / "bus.db"
@@ -283,11 +283,11 @@ def test_a_stop_waits_a_moment_for_what_is_being_set_aside(
         endpoint = Recorder(answer)
         each = listen(bus, endpoint)
         each.start()
-        assert taken.wait(PATIENCE)
+        assert taken.wait(TIMEOUT_SECONDS)
         each.stop()
-        # For longer than it takes to see that.
-        time.sleep(2 * requeue.WAIT)
-    each.wait(PATIENCE)
+        # Longer than the listener takes to see the stop.
+        time.sleep(2 * requeue.STOP_CHECK_SECONDS)
+    each.wait(TIMEOUT_SECONDS)
     assert endpoint.seen == [0, 1]
     assert sum(committed(bus).values()) == 3
     assert len(records(bus, "pool.dead-letters")) == 1
@@ -323,7 +323,7 @@ def test_a_batch_waits_for_more_until_its_timeout(
 ) -> None:
     endpoint = Batches()
     with listener.get_batch_notification_listener(
-        notifier_transport, TARGETS, [endpoint], pool="pool", batch_size=4, batch_timeout=PATIENCE
+        notifier_transport, TARGETS, [endpoint], pool="pool", batch_size=4, batch_timeout=TIMEOUT_SECONDS
     ):
         for number in range(8):
             send(notifier_transport, [number])
@@ -370,7 +370,7 @@ def test_a_group_without_a_pool_is_named_after_the_program(
     assert "notifier-kafka-tests" in notifier_transport.driver.admin().list_groups()
 
 
-def test_a_configuration_that_was_never_called_leaves_the_name_to_the_program_s_file() -> None:
+def test_without_a_called_configuration_the_group_is_named_after_the_program_s_file() -> None:
     bus = transport.get_notification_transport(cfg.ConfigOpts(), "sqlite://")
     endpoint = Recorder()
     with listener.get_notification_listener(bus, TARGETS, [endpoint]):
@@ -393,7 +393,7 @@ def test_an_executor_that_does_not_exist_is_an_error(
 
 
 def test_requeued_records_do_not_wait_behind_one_that_is_not_due(quick: cfg.ConfigOpts) -> None:
-    """Held records keep their order, and none is lost while some are held."""
+    """Records that wait keep their order, and none is lost meanwhile."""
     bus = transport.get_notification_transport(quick)
     refused: set[int] = set()
 
@@ -417,7 +417,7 @@ def test_requeued_records_do_not_wait_behind_one_that_is_not_due(quick: cfg.Conf
 
 
 def test_what_is_refused_comes_back_only_to_who_listens_to_its_topic(quick: cfg.ConfigOpts) -> None:
-    """Two listeners of one group with topics of their own, as two parts of one program."""
+    """Two listeners of one group on different topics, as in two parts of one program."""
     bus = transport.get_notification_transport(quick)
     refused: set[int] = set()
 
@@ -462,7 +462,7 @@ def test_an_outage_while_a_batch_fills_loses_nothing(tmp_path: Path, notifier_co
     bus.cleanup()
 
 
-def test_an_endpoint_that_calls_exit_is_one_that_raised(quick: cfg.ConfigOpts) -> None:
+def test_an_endpoint_that_calls_exit_counts_as_one_that_raised(quick: cfg.ConfigOpts) -> None:
     quick.set_override("max_attempts", 1, group="listener")
     bus = transport.get_notification_transport(quick)
     send(bus, ["exit", "go on"])
@@ -492,7 +492,7 @@ def test_a_listener_that_ends_by_itself_says_so_and_leaves_its_group(
     each = listen(notifier_transport, Recorder(raise_fatal))
     each.start()
     with pytest.raises(ServerListenError, match="Fatal"):
-        each.wait(PATIENCE)
+        each.wait(TIMEOUT_SECONDS)
     assert "The listener of group pool ended" in caplog.text
     assert notifier_transport.driver.admin().describe_group("pool").members == {}
 
@@ -525,12 +525,12 @@ def test_a_listener_that_ended_by_itself_may_be_started_again(
     each.wait()
 
 
-def test_a_record_that_cannot_be_moved_leaves_its_place_behind(quick: cfg.ConfigOpts) -> None:
-    """The headers that tell of a move make a record larger; it may be too large for them."""
+def test_a_dead_letter_that_cannot_be_stored_says_at_least_where_it_was(quick: cfg.ConfigOpts) -> None:
+    """The added headers make a record larger: it may be too large then."""
     bus = transport.get_notification_transport(quick)
     publisher = bus.driver.publisher(lambda *_: None, Limits(bytes=100 * 1024 * 1024))
     publisher.offer(Record("notifications.info", b"x" * (64 * 1024 * 1024 - 10)))
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     send(bus, ["after"])
     endpoint = Recorder()
     with listen(bus, endpoint):

@@ -1,4 +1,4 @@
-"""When a listener commits, where it begins, what it passes over and how long a failure waits."""
+"""When a listener commits, where it starts, what it deduplicates and how long a failure waits."""
 
 import functools
 import threading
@@ -44,7 +44,7 @@ def bus(quick: cfg.ConfigOpts) -> Any:
 
 
 class Positions(Recorder):
-    """Keeps what ``positions`` says while each is handled."""
+    """Records what ``positions`` returns while each notification is handled."""
 
     each: listener.Listener
 
@@ -116,7 +116,7 @@ def test_at_most_once_a_stop_waits_for_all_that_was_committed(bus: Any, quick: c
 
 
 def forward_twice(bus: Any) -> None:
-    """Put everything on the topic a second time, as a spool does after a crash."""
+    """Publish everything on the topic a second time, as a spool does after a crash."""
     put(bus, *[delivery.record.value for delivery in records(bus, ONLY.topic)])
 
 
@@ -170,7 +170,7 @@ def test_what_is_refused_is_no_duplicate_when_it_comes_back(bus: Any, quick: cfg
 
 
 def test_one_that_waits_long_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) -> None:
-    """What failed four times waits for a minute; what is refused meanwhile comes back soon."""
+    """A notification that failed four times waits for a minute; one refused meanwhile comes back soon."""
     quick.set_override("requeue_delay", 60.0, group="listener")
     quick.set_override("requeue_delay_max", 60.0, group="listener")
     patient = Recorder(lambda payload: NotificationResult.REQUEUE)
@@ -182,7 +182,7 @@ def test_one_that_waits_long_holds_up_no_other(bus: Any, quick: cfg.ConfigOpts) 
     with listen(bus, hasty, allow_requeue=True):
         send(bus, ["soon"])
         wait_for(lambda: hasty.seen == ["soon", "soon"], "the hasty one")
-    # The position stays before the one that waits, which lies behind what is handled now.
+    # The position stays before the one that waits, although others behind it are handled.
     positions = committed(bus)
     waiting = [d for d in records(bus, RETURNS) if codec.decode(d.record).payload == "waits"]
     assert [positions.get(d.partition, 0) <= d.offset for d in waiting][-1]
@@ -232,7 +232,7 @@ def test_more_than_a_batch_that_waits_holds_up_no_other(bus: Any, quick: cfg.Con
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_refusals_do_not_count_as_failures(bus: Any, quick: cfg.ConfigOpts, in_place: bool) -> None:
-    """An endpoint that waited for something may still fail as often as it may."""
+    """After refusals, an endpoint may still fail ``max_attempts`` times."""
     quick.set_override("max_attempts", 2, group="listener")
     answers = iter([NotificationResult.REQUEUE] * 4)
 
@@ -252,7 +252,7 @@ def test_refusals_do_not_count_as_failures(bus: Any, quick: cfg.ConfigOpts, in_p
     assert dict(letter.record.headers)["requeue-attempt"] == b"6"
 
 
-# Where to begin
+# Start positions
 
 
 def test_a_pool_begins_anew_at_a_time_an_offset_or_an_end(bus: Any) -> None:
@@ -319,7 +319,7 @@ def test_a_replay_to_coroutines_leaves_no_thread(bus: Any) -> None:
     assert [thread.is_alive() for thread in threads] == [False]
 
 
-def test_a_place_on_topics_that_are_not_there_is_no_error(quick: cfg.ConfigOpts) -> None:
+def test_a_start_position_on_missing_topics_is_not_an_error(quick: cfg.ConfigOpts) -> None:
     elsewhere = transport.get_notification_transport(quick)
     endpoint = Recorder()
     each = listen(elsewhere, endpoint)
@@ -360,7 +360,7 @@ def test_positions_in_a_batch_are_behind_the_batch(bus: Any) -> None:
 
 
 def test_positions_in_a_batch_leave_out_lists_that_are_still_to_come(bus: Any) -> None:
-    """A topic that holds two priorities: other programs write what they like."""
+    """A topic with two priorities, as other programs may write it."""
     seen: list[tuple[str, int | None]] = []
 
     class Both:
@@ -441,7 +441,7 @@ def test_with_own_positions_nothing_overtakes_what_is_refused(bus: Any) -> None:
 def test_with_own_positions_a_dead_letter_is_durable_before_a_position_passes_it(
     bus: Any, quick: cfg.ConfigOpts
 ) -> None:
-    """Or a crash after the handler stored that position would lose it."""
+    """Otherwise a crash after the handler stored that position would lose it."""
     quick.set_override("max_attempts", 2, group="listener")
     found: list[tuple[int, int]] = []
 
@@ -460,7 +460,7 @@ def test_with_own_positions_a_dead_letter_is_durable_before_a_position_passes_it
     assert dict(letter.record.headers)["dead-letter-reason"].endswith(b"in attempt 2")
 
 
-def test_with_own_positions_a_stop_ends_the_insistence(bus: Any, quick: cfg.ConfigOpts) -> None:
+def test_with_own_positions_a_stop_ends_the_retries(bus: Any, quick: cfg.ConfigOpts) -> None:
     quick.set_override("requeue_delay", 60.0, group="listener")
     quick.set_override("requeue_delay_max", 60.0, group="listener")
     endpoint = Recorder(lambda payload: NotificationResult.REQUEUE if payload else None)
@@ -494,7 +494,7 @@ def test_a_batch_that_failed_is_left_out_of_the_positions(bus: Any) -> None:
     each.resume_from(lambda partition: None)
     with each:
         wait_for(lambda: each.stats()["handled"] == 3, "the one that failed")
-    # First the errors, where one of the other list comes before; then up to the one that failed.
+    # The errors come first, and one of the other list is before them; then up to the one that failed.
     assert seen == [("error", None, 1), ("info", 2, 1)]
 
 
@@ -522,7 +522,7 @@ def test_the_lag_is_what_waits_for_the_group(bus: Any) -> None:
     assert each.lag() == {ONLY: 1}
 
 
-# Each listener its own
+# A policy for each listener
 
 
 def test_listeners_of_one_configuration_differ_in_their_policies(bus: Any) -> None:
@@ -558,6 +558,6 @@ def test_a_batch_listener_has_a_policy_too(bus: Any) -> None:
         ({"group": "g"}, "unknown option 'group'"),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused(bus: Any, policy: Any, said: str) -> None:
+def test_an_invalid_policy_is_refused(bus: Any, policy: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         listen(bus, Recorder(), policy=policy)

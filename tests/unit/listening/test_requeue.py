@@ -1,4 +1,4 @@
-"""The records that bring notifications back or set them aside."""
+"""The records of requeued notifications and dead letters."""
 
 import time
 
@@ -9,7 +9,7 @@ from notifier_kafka.listening import requeue
 from notifier_kafka.notification import Notification
 from notifier_kafka.publishing.transport import NotificationTransport
 from notifier_kafka.wire import codec
-from tests.shared.listening_kit import PATIENCE, Recorder, listen, records, wait_for
+from tests.shared.listening_kit import TIMEOUT_SECONDS, Recorder, listen, records, wait_for
 
 DELIVERY = Delivery(
     Record("notifications.info", b"value", b"key", (("priority", b"info"),)),
@@ -48,7 +48,7 @@ def test_attempts_count_up_and_the_origin_stays(notifier_transport: Notification
     made = make(notifier_transport)
     second = made.again(as_delivery(made.again(DELIVERY)))
     assert made.attempts(as_delivery(second)) == 2
-    aside = made.aside(as_delivery(second), "endpoint raised ValueError", 3)
+    aside = made.dead_letter(as_delivery(second), "endpoint raised ValueError", 3)
     assert aside.topic == "workers.dead-letters"
     assert [name for name, _ in aside.headers].count("requeue-attempt") == 1
     headers = dict(aside.headers)
@@ -68,7 +68,7 @@ def test_a_record_is_due_after_the_delay_and_not_before(notifier_transport: Noti
     assert patient.is_due(as_delivery(record))
 
 
-def test_a_due_time_beyond_the_delay_is_a_stepped_clock(notifier_transport: NotificationTransport) -> None:
+def test_a_due_time_beyond_the_longest_delay_is_due_now(notifier_transport: NotificationTransport) -> None:
     hour = f"{time.time() + 3600:.6f}".encode()
     assert make(notifier_transport).is_due(as_delivery(Record("t", b"", None, (("requeue-due", hour),))))
 
@@ -105,12 +105,12 @@ def test_what_a_publisher_says_of_attempts_and_origin_does_not_count(
         expected, found = made.again(DELIVERY, failed=failed), made.again(forged, failed=failed)
         assert [name for name, _ in found.headers] == [name for name, _ in expected.headers]
         assert dict(found.headers) | {"requeue-due": b""} == dict(expected.headers) | {"requeue-due": b""}
-        # What the group itself wrote then does.
+        # What the group itself wrote then counts.
         back = as_delivery(found)
         assert (made.attempts(back), made.failures(back)) == (1, failed)
         assert requeue.origin(made.again(back)) == "notifications.info 3:42"
-    aside = made.aside(forged, "not JSON")
-    assert aside == made.aside(DELIVERY, "not JSON")
+    aside = made.dead_letter(forged, "not JSON")
+    assert aside == made.dead_letter(DELIVERY, "not JSON")
     given_back = requeue.revived(aside, "workers")
     assert given_back is not None
     assert given_back.topic == made.topics[0]
@@ -130,9 +130,9 @@ def test_the_wait_doubles_with_each_failure_up_to_a_bound(
         assert not made.is_due(as_delivery(record))
 
 
-def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: NotificationTransport) -> None:
+def test_a_dead_letter_goes_back_as_if_never_tried(notifier_transport: NotificationTransport) -> None:
     made = make(notifier_transport)
-    aside = made.aside(as_delivery(made.again(DELIVERY)), "endpoint raised ValueError")
+    aside = made.dead_letter(as_delivery(made.again(DELIVERY)), "endpoint raised ValueError")
     back = requeue.revived(aside, "workers")
     assert back is not None
     assert back.topic == made.topics[0]
@@ -144,7 +144,7 @@ def test_what_was_set_aside_goes_back_as_if_never_tried(notifier_transport: Noti
     assert made.is_due(as_delivery(back))
     assert requeue.revived(aside._replace(value=None), "workers") is None
     nameless = as_delivery(Record(made.topics[0], b"value", None, (("origin-topic", b""),)))
-    assert requeue.origin(made.aside(nameless, "not JSON")) == f"{made.topics[0]} 0:7"
+    assert requeue.origin(made.dead_letter(nameless, "not JSON")) == f"{made.topics[0]} 0:7"
     assert requeue.revived(Record("t", b"x"), "workers") is None
 
 
@@ -160,7 +160,7 @@ def test_no_header_makes_a_poisonous_notification_immortal(
     forged = (("requeue-failures", b"-1e300"), ("requeue-attempt", b"-1e300"))
     publisher = notifier_transport.driver.publisher(lambda *_: None, Limits())
     publisher.offer(Record(topic, value, None, (*headers, *forged)))
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     publisher.close()
     endpoint = Recorder(lambda _: 1 // 0)
     each = listen(notifier_transport, endpoint)

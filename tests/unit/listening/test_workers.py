@@ -1,4 +1,4 @@
-"""Several workers, threads or coroutines, and the order that they keep."""
+"""Workers and coroutines, and the order that they keep."""
 
 import asyncio
 import collections
@@ -15,8 +15,8 @@ from notifier_kafka.listening import listener
 from notifier_kafka.notification import NotificationResult
 from notifier_kafka.publishing import notifier, transport
 from tests.shared.listening_kit import (
-    PATIENCE,
     TARGETS,
+    TIMEOUT_SECONDS,
     Recorder,
     committed,
     counted,
@@ -39,7 +39,7 @@ def crowded(notifier_conf: cfg.ConfigOpts) -> cfg.ConfigOpts:
 
 
 def keys_apart() -> tuple[str, str]:
-    """Find keys of two different workers: the hash of bytes differs from run to run."""
+    """Find keys of two different workers: hashes of bytes differ from run to run."""
     names = [f"key-{number}" for number in range(64)]
     return next(n for n in names if hash(n.encode()) % 2 == 0), next(
         n for n in names if hash(n.encode()) % 2 == 1
@@ -47,13 +47,13 @@ def keys_apart() -> tuple[str, str]:
 
 
 def send_keyed(bus: transport.NotificationTransport, *keys: str) -> None:
-    """Send a notification with each key; its payload is [key, place in the sequence]."""
+    """Send a notification for each key; its payload has the key and its index."""
     sender = notifier.Notifier(bus, "host1", key="payload:k").prepare(wait=True)
     sender.send_many({}, "info", [("e", {"k": key, "n": number}) for number, key in enumerate(keys)])
 
 
 class Keyed(Recorder):
-    """Keeps pairs of key and number, in the order in which they are finished."""
+    """Records pairs of key and number, in the order in which they are finished."""
 
     def info(self, _ctxt: Any, _publisher: Any, _event: Any, payload: Any, _metadata: Any) -> Any:
         answer = self._answer(payload)
@@ -95,7 +95,7 @@ def test_workers_share_the_work_and_keep_the_order_of_each_key(crowded: cfg.Conf
 def test_two_keys_are_handled_at_the_same_time(crowded: cfg.ConfigOpts) -> None:
     bus = transport.get_notification_transport(crowded)
     meeting = threading.Barrier(2)
-    endpoint = Keyed(lambda payload: meeting.wait(PATIENCE) and None)
+    endpoint = Keyed(lambda payload: meeting.wait(TIMEOUT_SECONDS) and None)
     send_keyed(bus, *keys_apart())
     with listen(bus, endpoint) as each:
         wait_for(lambda: len(endpoint.seen) == 2, "both")
@@ -107,7 +107,7 @@ def test_unordered_one_key_is_handled_by_whoever_is_free(crowded: cfg.ConfigOpts
     crowded.set_override("ordered", False, group="listener")
     bus = transport.get_notification_transport(crowded)
     meeting = threading.Barrier(2)
-    endpoint = Keyed(lambda payload: meeting.wait(PATIENCE) and None)
+    endpoint = Keyed(lambda payload: meeting.wait(TIMEOUT_SECONDS) and None)
     send_keyed(bus, *["key"] * 10)
     with listen(bus, endpoint) as each:
         wait_for(lambda: len(endpoint.seen) == 10, "all")
@@ -141,17 +141,17 @@ def test_a_stop_commits_up_to_the_first_that_is_unfinished(crowded: cfg.ConfigOp
     def answer(payload: Any) -> None:
         if payload["n"] == 0:
             begun.set()
-            released.wait(PATIENCE)
+            released.wait(TIMEOUT_SECONDS)
 
     first = Keyed(answer)
     send_keyed(bus, slow, slow, quick, quick)
     each = listen(bus, first)
     each.start()
-    assert begun.wait(PATIENCE)
+    assert begun.wait(TIMEOUT_SECONDS)
     wait_for(lambda: len(first.seen) == 2, "the quick key")
     each.stop()
     released.set()
-    each.wait(PATIENCE)
+    each.wait(TIMEOUT_SECONDS)
     assert first.seen == [(quick, 2), (quick, 3), (slow, 0)]
     assert committed(bus) == {Partition(TOPIC, 0): 1}
     second = Keyed()
@@ -167,7 +167,7 @@ def test_no_more_than_a_batch_is_in_memory(crowded: cfg.ConfigOpts) -> None:
     bus.driver.admin().create_topic(TOPIC, 1)
     slow, quick = keys_apart()
     released = threading.Event()
-    endpoint = Keyed(lambda payload: payload["n"] == 0 and released.wait(PATIENCE) and None)
+    endpoint = Keyed(lambda payload: payload["n"] == 0 and released.wait(TIMEOUT_SECONDS) and None)
     send_keyed(bus, slow, *[quick] * 99)
     with listen(bus, endpoint):
         wait_for(lambda: len(endpoint.seen) == 9, "the rest of the batch")
@@ -210,7 +210,7 @@ def test_refusals_failures_and_malformed_records_are_told_apart(crowded: cfg.Con
     send_keyed(bus, *(f"key-{number}" for number in range(10)))
     publisher = bus.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
     publisher.offer(Record(TOPIC, b"no JSON", b"key-1"))
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     publisher.close()
     with listen(bus, endpoint, allow_requeue=True) as each:
         wait_for(lambda: each.stats()["dead_lettered"] == 1 and len(endpoint.seen) == 10, "all")
@@ -245,7 +245,7 @@ def test_a_coroutine_is_awaited_one_after_the_other(quick: cfg.ConfigOpts) -> No
         each.stop()
         each.wait()
         send(bus, range(50))
-    # The one that comes again may come before the rest has been published.
+    # The refused one may come back before the rest is published.
     assert list(dict.fromkeys(endpoint.seen)) == list(range(50))
     assert counted(each) == {"handled": 100, "requeued": 1}
     assert len(endpoint.threads) == 2, "a loop for each start"
@@ -259,7 +259,7 @@ def test_coroutines_of_different_keys_are_awaited_together(crowded: cfg.ConfigOp
 
     class Meeting(Keyed):
         async def info(self, _ctxt: Any, _publisher: Any, _event: Any, payload: Any, _metadata: Any) -> None:
-            await asyncio.wait_for(meeting.wait(), PATIENCE)
+            await asyncio.wait_for(meeting.wait(), TIMEOUT_SECONDS)
             self.seen.append(payload)
 
     endpoint = Meeting()
@@ -303,7 +303,7 @@ def test_a_batch_endpoint_may_be_a_coroutine(notifier_transport: transport.Notif
     assert seen == list(range(10))
 
 
-def test_a_worker_that_ends_in_an_unheard_of_way_ends_the_listener(
+def test_an_unexpected_error_in_a_worker_ends_the_listener(
     crowded: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Unheard(BaseException):
@@ -317,7 +317,7 @@ def test_a_worker_that_ends_in_an_unheard_of_way_ends_the_listener(
     each = listen(bus, Keyed(answer))
     each.start()
     with pytest.raises(ServerListenError, match="of"):
-        each.wait(PATIENCE)
+        each.wait(TIMEOUT_SECONDS)
     assert "The listener of group pool ended" in caplog.text
     assert committed(bus) == {}
     bus.cleanup()

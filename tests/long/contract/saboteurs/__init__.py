@@ -1,7 +1,7 @@
-"""Drivers that each break one clause, as a real bug would, around the SQLite driver.
+"""Saboteurs: each wraps the SQLite driver and breaks one clause, as a real bug would.
 
-``clause`` is what they break; ``caught_by`` names tests of that clause that must be red.
-They are found by URL scheme, ``saboteur-NAME``, like any driver of another distribution.
+``clause`` is the clause that it breaks; ``caught_by`` names the tests of that clause that must fail.
+A saboteur is loaded by its URL scheme, ``saboteur-NAME``, like a driver of another distribution.
 """
 
 from tests.long.contract.saboteurs import base, bounds, consuming, publishing, transactions
@@ -19,5 +19,5 @@ ALL: tuple[type[Saboteur], ...] = tuple(
 
 
 def scheme(saboteur: type[Saboteur]) -> str:
-    """Spell the URL scheme that a saboteur is found by."""
+    """Return the URL scheme of a saboteur."""
     return f"saboteur-{saboteur.__name__.lower()}"

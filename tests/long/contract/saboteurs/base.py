@@ -1,4 +1,4 @@
-"""What saboteurs are made of: a driver that passes everything on."""
+"""The base of saboteurs: a driver that passes every call on to the SQLite driver."""
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +18,14 @@ from notifier_kafka.contract.driver import (
 )
 from notifier_kafka.url import TransportURL
 
-# By name, because the type checker knows the room as "drivers".
+# Imported by name: to the type checker the package is "drivers".
 HONEST: Callable[[TransportURL], Driver] = importlib.import_module(
     "notifier_kafka_drivers.sqlite.driver"
 ).SqliteDriver
 
 
 class Wrapped:
-    """A publisher, subscription or admin that goes on to another where it spoils nothing."""
+    """A publisher, subscription or admin that passes on what it does not override."""
 
     def __init__(self, inner: Any, driver: "Saboteur") -> None:
         self.inner = inner
@@ -74,7 +74,7 @@ class Saboteur(Driver):
 
 
 class Honest(Saboteur):
-    """Breaks nothing: shows that it is not the wrapping that makes the others fail."""
+    """Breaks nothing, to show that the wrapping alone makes no test fail."""
 
     clause = 0
     caught_by = ()

@@ -30,7 +30,7 @@ class LeaksForeignErrors(Saboteur):
         return self.LeakyAdmin(super().admin(), self)
 
 
-class MindsATopicThatIsNotThere(Saboteur):
+class FailsOnAMissingTopic(Saboteur):
     clause = 7
     caught_by = ("test_clause_7_spans_leave_out_a_topic_that_is_not_there",)
 
@@ -44,7 +44,7 @@ class MindsATopicThatIsNotThere(Saboteur):
 
 class LeaksWhenClosed(Saboteur):
     clause = 7
-    caught_by: ClassVar[tuple[str, ...]] = ("test_clause_7_a_closed_driver_says_so[spans]",)
+    caught_by: ClassVar[tuple[str, ...]] = ("test_clause_7_a_closed_driver_raises[spans]",)
     gone = False
 
     def close(self) -> None:
@@ -59,9 +59,9 @@ class LeaksWhenClosed(Saboteur):
         return super().spans(topics, since, until)
 
 
-class LeaksFromTheSystem(Saboteur):
+class LeaksSystemErrors(Saboteur):
     clause = 7
-    caught_by = ("test_clause_7_a_log_out_of_reach_is_said_so[publish]",)
+    caught_by = ("test_clause_7_an_unreachable_log_raises[publish]",)
 
     class publisher_class(Wrapped):  # noqa: N801
         def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
@@ -72,9 +72,9 @@ class LeaksFromTheSystem(Saboteur):
             self.inner.offer(record, on_settled and raw)
 
 
-class MendsOddTopics(Saboteur):
+class RenamesOddTopics(Saboteur):
     clause = 7
-    caught_by = ("test_clause_7_an_odd_topic_name_is_taken_or_refused_in_so_many_words[a/b]",)
+    caught_by = ("test_clause_7_an_odd_topic_name_works_or_raises[a/b]",)
 
     class publisher_class(Wrapped):  # noqa: N801
         def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
@@ -101,7 +101,7 @@ class IgnoresWhatItCannotCreate(Saboteur):
 
 class CountsInSixtyFourBits(Saboteur):
     clause = 7
-    caught_by = ("test_clause_7_a_number_beyond_the_log_is_taken_or_refused_in_so_many_words[read to 2**64]",)
+    caught_by = ("test_clause_7_a_number_beyond_the_log_works_or_raises[read to 2**64]",)
 
     def read(self, span: Span) -> Iterator[Delivery]:
         if span.stop >= 2**63:
@@ -112,7 +112,7 @@ class CountsInSixtyFourBits(Saboteur):
 # Clause 8
 
 
-class PullsTheRugAway(LeaksWhenClosed):
+class ClosesUnderItsUsers(LeaksWhenClosed):
     clause = 8
     caught_by = (
         "test_clause_8_the_driver_is_closed_while_others_use_it",
@@ -189,7 +189,7 @@ class OverstaysInPoll(Saboteur):
 
 class WaitsForAFullBatch(Saboteur):
     clause = 9
-    caught_by = ("test_clause_9_poll_does_not_wait_for_more_than_it_has",)
+    caught_by = ("test_clause_9_poll_does_not_wait_for_its_limit",)
 
     class subscription_class(Wrapped):  # noqa: N801
         def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
@@ -238,7 +238,7 @@ class HangsOverGaps(Saboteur):
 
 class PollsWithoutWaiting(Saboteur):
     clause = 9
-    caught_by = ("test_clause_9_poll_waits_for_what_comes_meanwhile",)
+    caught_by = ("test_clause_9_poll_waits_for_records_that_arrive_meanwhile",)
 
     class subscription_class(Wrapped):  # noqa: N801
         def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
@@ -260,7 +260,7 @@ class ConnectsInTheConstructor(Saboteur):
     clause = 9
     caught_by = (
         "test_clause_9_import_and_construction_do_no_io",
-        "test_clause_9_construction_on_a_log_out_of_reach_succeeds",
+        "test_clause_9_construction_on_an_unreachable_log_succeeds",
     )
 
     def __init__(self, url: TransportURL) -> None:

@@ -35,7 +35,7 @@ class DeafToSeek(Saboteur):
 
 class RewindsOnCommit(Saboteur):
     clause = 3
-    caught_by = ("test_clause_3_a_commit_brings_nothing_back",)
+    caught_by = ("test_clause_3_a_commit_causes_no_redelivery",)
 
     class subscription_class(Wrapped):  # noqa: N801
         def commit(self, positions: Positions) -> None:
@@ -48,7 +48,7 @@ class RewindsOnCommit(Saboteur):
 
 class ForgetsCommits(Saboteur):
     clause = 4
-    caught_by = ("test_clause_4_commit_covers_all_that_lies_before",)
+    caught_by = ("test_clause_4_commit_covers_all_offsets_before",)
 
     class subscription_class(Wrapped):  # noqa: N801
         def commit(self, positions: Positions) -> None: ...
@@ -132,7 +132,7 @@ class CommitsOnPoll(Saboteur):
     clause = 5
     caught_by = (
         "test_clause_5_close_hands_over_what_was_not_committed",
-        "test_clause_5_closing_the_driver_hands_over_too",
+        "test_clause_5_closing_the_driver_hands_over_what_was_not_committed",
         "test_clause_5_a_killed_member_s_records_go_to_another",
     )
 
@@ -178,7 +178,7 @@ class EveryMemberAlone(Saboteur):
 
 class NoGroupIsShared(Saboteur):
     clause = 6
-    caught_by = ("test_clause_6_no_group_is_a_group_of_its_own",)
+    caught_by = ("test_clause_6_each_member_without_a_group_gets_everything",)
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Start) -> Subscription:
         return super().subscribe(topics, group or "nobody", start)

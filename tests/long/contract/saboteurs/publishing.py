@@ -15,7 +15,7 @@ class DropsEveryHundredth(Saboteur):
     clause = 1
     caught_by = (
         "test_clause_1_flushed_records_are_there_for_another_driver",
-        "test_clause_1_every_record_is_settled_once_with_its_place",
+        "test_clause_1_every_record_is_settled_once_with_its_offset",
     )
 
     class publisher_class(Wrapped):  # noqa: N801
@@ -71,7 +71,7 @@ class ForgetsTheUnsent(Saboteur):
 
 class SettlesTwice(Saboteur):
     clause = 1
-    caught_by = ("test_clause_1_every_record_is_settled_once_with_its_place",)
+    caught_by = ("test_clause_1_every_record_is_settled_once_with_its_offset",)
 
     class publisher_class(Wrapped):  # noqa: N801
         def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
@@ -87,7 +87,7 @@ class TakesWhatItRefuses(Saboteur):
     clause = 1
     caught_by = (
         "test_clause_1_offer_after_close_is_refused",
-        "test_clause_1_offer_takes_or_refuses_an_oversized_record_in_so_many_words",
+        "test_clause_1_an_oversized_record_is_taken_or_refused",
     )
 
     class publisher_class(Wrapped):  # noqa: N801

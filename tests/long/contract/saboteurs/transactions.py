@@ -1,4 +1,4 @@
-"""Transactions that show themselves in part, too early or after all: clause 10."""
+"""Transactions that become visible in part, too early or although aborted: clause 10."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ class ShowsAtOnce(Saboteur):
     clause = 10
     caught_by = (
         "test_clause_10_nothing_is_seen_before_the_commit_or_after_an_abort",
-        "test_clause_10_a_transaction_dies_with_its_process",
+        "test_clause_10_a_transaction_is_aborted_when_its_process_dies",
     )
 
     class transaction_class(Wrapped):  # noqa: N801
@@ -63,7 +63,7 @@ class NeverEnds(Saboteur):
 
 class ShufflesACommit(Saboteur):
     clause = 10
-    caught_by = ("test_clause_10_order_within_a_key_is_that_of_the_offers",)
+    caught_by = ("test_clause_10_records_of_a_key_keep_the_order_offered",)
 
     class transaction_class(Wrapped):  # noqa: N801
         def __init__(self, inner: Any, driver: Saboteur) -> None:

@@ -240,7 +240,7 @@ def test_a_channel_that_puts_nothing_on_a_log_is_no_success(cli: Cli) -> None:
     ini.write_text("[notifications]\ndriver = noop\n")
     code, out, err = cli.run("send", "1", "--config-file", str(ini))
     assert (code, out.strip()) == (5, "")
-    assert "put nothing on a log" in err
+    assert "do not publish to the log" in err
 
 
 def test_malformed_records_are_noted_and_cost_no_neighbour(cli: Cli) -> None:
@@ -454,9 +454,9 @@ def test_a_reader_that_leaves_gets_no_traceback(cli: Cli, arguments: tuple[str, 
 def test_the_demonstration_reconciles_without_spark(cli: Cli) -> None:
     code, out, err = cli.run("demo", "--count", "2000", "--no-spark", url=None)
     assert code == 0, err
-    assert "published 2,000 = handled 2,000; lost 0" in out
-    assert "malformed published 5 = set aside 5" in out
-    assert "duplicate published 4 = delivered again 4" in out
+    assert "notifications: 2,000 published = 2,000 handled; 0 lost" in out
+    assert "malformed: 5 published = 5 set aside" in out
+    assert "duplicate: 4 published = 4 redelivered" in out
     assert "compute.instance.create.start" in out
     assert "aggregated" not in out
     assert "\r" not in err
@@ -467,7 +467,7 @@ def test_the_demonstration_publishes_no_faster_than_its_log_takes(cli: Cli) -> N
     cli.environment["OS_NOTIFICATIONS__OUTBOX_RECORDS"] = "1500"
     code, out, err = cli.run("demo", "--count", "50000", "--no-spark", url=None)
     assert code == 0, err
-    assert "published 50,000 = handled 50,000; lost 0" in out
+    assert "notifications: 50,000 published = 50,000 handled; 0 lost" in out
 
 
 def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
@@ -476,7 +476,7 @@ def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     assert code == 0, err
     rows = json.loads(out)
     assert sum(row["published"] for row in rows) == sum(row["handled"] for row in rows) == 300
-    assert "published 300 = handled 300" in err
+    assert "notifications: 300 published = 300 handled" in err
     assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
 
 
@@ -486,7 +486,7 @@ def test_sums_that_do_not_agree_are_an_error(cli: Cli) -> None:
     with published_to(cli, "notifier-kafka-demo-"):
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 4, err
-    assert err.splitlines()[-1] == "notifier-kafka: the sums do not agree"
+    assert err.splitlines()[-1] == "notifier-kafka: the counts do not agree"
     assert re.search(r"^\| a\.stranger's +\| +0 \| +[1-9]\d* \|$", out, re.MULTILINE), out
 
 

@@ -93,15 +93,17 @@ def test_the_programs_of_the_first_steps(tmp_path: pathlib.Path, environment: di
 def test_the_sums_of_the_demonstration() -> None:
     """What is shown is what the day that it makes up has, counted alike on all sides."""
     _, parser, _ = main.App().find(["demo"])
-    script = traffic.script(parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC))
-    types = Counter(str(each.event_type) for each in (*script.first, *script.late))
+    day = traffic.make_traffic(
+        parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+    )
+    types = Counter(str(each.event_type) for each in (*day.on_time, *day.late))
     sums = {
-        "duplicate": len(script.again),
-        "malformed": len(sandbox.MALFORMED),
-        "late": len(script.late),
+        "duplicate": len(day.duplicates),
+        "malformed": len(sandbox.MALFORMED_VALUES),
+        "late": len(day.late),
     }
     agreeing = demo.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
-    assert agreeing.agrees()
+    assert agreeing.counts_agree()
     [shown] = [block for block in blocks("docs/first-steps.md", "console") if "$ " not in block]
     assert shown.splitlines() == list(agreeing.lines())
 

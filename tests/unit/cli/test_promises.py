@@ -110,7 +110,7 @@ def test_a_column_that_is_not_there(bench: Bench) -> None:
     for command in (("topics", "list"), ("topics", "show", "t")):
         code, said = bench.refused(*command, "-c", "name", "-c", "size")
         assert code == 2
-        assert "there is no column 'size'; there are name, " in said
+        assert "there is no column 'size'; the columns are name, " in said
 
 
 def test_a_list_of_nothing_says_what_there_could_be(bench: Bench) -> None:

@@ -48,7 +48,7 @@ def test_a_topic_that_is_there_is_not_made_again(bench: Bench) -> None:
     for shape in ((), ("--partitions", "1"), ("--partitions", "4")):
         code, said = bench.refused("topics", "create", "t", *shape)
         assert code == 5
-        assert "'t' is there already" in said
+        assert "'t' exists already" in said
     assert len(bench.driver.admin().describe_topic("t").spans) == 1
 
 
@@ -79,7 +79,7 @@ def test_what_is_not_there_is_a_usage_error(bench: Bench, argv: tuple[str, ...])
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("topics", "create", "t", "--partitions", "0"), "no number above zero"),
+        (("topics", "create", "t", "--partitions", "0"), "is not a whole number above zero"),
         (("topics", "create", "t", "--set", "retention.ms"), "'retention.ms' is not NAME=VALUE"),
         (("topics", "create", "t", "--set", "=1"), "is not NAME=VALUE"),
         (("groups", "reset", "g"), "required: --to"),
@@ -201,7 +201,7 @@ def test_a_reset_is_refused_while_members_are_active(bench: Bench) -> None:
     member.commit({Partition("t", 0): member.poll(5, PATIENCE)[-1].offset + 1})
     code, _, err = bench.run("groups", "reset", "g", "--to", "earliest")
     assert code == 0
-    assert "members are active in the group (1): stop them first" in err
+    assert "the group has active members (1): stop them first" in err
     code, said = bench.refused("groups", "reset", "g", "--to", "earliest", "--execute")
     assert code == 3
     assert "1 live members" in said
@@ -226,7 +226,7 @@ def test_a_reset_moves_the_topics_named_and_no_other(bench: Bench) -> None:
 def test_a_group_that_is_not_there_yet_is_told_of(bench: Bench) -> None:
     bench.topic("t", 5)
     _, _, err = bench.run("groups", "reset", "fresh", "--to", "latest", "--topic", "t")
-    assert "there is no group 'fresh'; it would be a new one" in err
+    assert "there is no group 'fresh'; this would create it" in err
     assert bench.json("groups", "list") == []
 
 

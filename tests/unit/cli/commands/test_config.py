@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_read_is_a_line_too(write: Write) -> None:
 
 def test_nothing_wrong(write: Write) -> None:
     path = write("[DEFAULT]\ndebug = true\n[notifications]\ndriver = messagingv2\n[keystone]\nurl = x\n")
-    assert run("--config-file", path, "config", "validate") == (0, f"nothing is wrong: {path}\n", "")
+    assert run("--config-file", path, "config", "validate") == (0, f"no problems found: {path}\n", "")
 
 
 def test_the_json_of_a_plain_client_becomes_a_file_that_says_the_same(write: Write) -> None:
@@ -217,7 +217,7 @@ def test_the_json_of_a_plain_client_becomes_a_file_that_says_the_same(write: Wri
         ('{"Type": "KafkaProducerConfig", "Properties": {"ack": 1}}', "did you mean acks?"),
         (
             '{"Type": "KafkaProducerConfig", "Properties": {"client.id": "x\\n[DEFAULT]"}}',
-            "no place for control characters",
+            "cannot hold control characters",
         ),
     ],
 )

@@ -109,7 +109,7 @@ def test_csv_has_no_formula_of_a_stranger(bench: Bench, sign: str) -> None:
 def test_all_are_given_back_once_and_only_on_demand(bench: Bench, endpoint: Fickle) -> None:
     returns = "mail.requeue.orders.info"
     code, out, err = bench.run("dead-letters", "requeue", "mail", "--all", "--json")
-    assert (code, err) == (0, "notifier-kafka: a dry run: nothing was changed; --execute does it\n")
+    assert (code, err) == (0, "notifier-kafka: a dry run: nothing was changed; --execute requeues them\n")
     assert returns in out
     assert records(bench, returns) == []
 
@@ -148,7 +148,7 @@ def test_what_has_no_value_or_origin_is_left_and_said(bench: Bench) -> None:
     )
     code, out, err = bench.run("dead-letters", "requeue", "mail", "--all", "--execute", "-f", "value")
     assert (code, out) == (4, "mail.requeue.orders.info 1\n")
-    assert err == "notifier-kafka: 2 without a value or an origin cannot be given back\n"
+    assert err == "notifier-kafka: 2 without a value or an origin cannot be requeued\n"
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_what_has_no_value_or_origin_is_left_and_said(bench: Bench) -> None:
     [
         (("show", "nobody"), "there is no topic 'nobody.dead-letters'"),
         (("list", "nobody"), "there is no topic 'nobody.dead-letters'"),
-        (("show", "mail", "9:9"), "nothing at 9:9"),
-        (("show", "mail", "x"), "no PARTITION:OFFSET"),
+        (("show", "mail", "9:9"), "has no record at 9:9"),
+        (("show", "mail", "x"), "is not PARTITION:OFFSET"),
         (("requeue", "mail"), "say which"),
         (("requeue", "mail", "0:0", "--all"), "say which"),
     ],

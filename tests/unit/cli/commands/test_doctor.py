@@ -124,7 +124,7 @@ def test_a_disk_that_is_nearly_full(bare: BareSite, size: str, status: str, code
     (row,) = (row for row in found["disk"] if str(place) in row["found"])
     assert row["status"] == status
     assert row["found"].endswith(" GiB free")
-    assert row["fix"] == f"make room: du -xh '{place}/notifier-kafka' | sort -h"
+    assert row["fix"] == f"free some space: du -xh '{place}/notifier-kafka' | sort -h"
 
 
 def test_no_java(bare: BareSite) -> None:
@@ -144,16 +144,16 @@ def test_a_java_that_is_too_new_for_one_and_another_that_is_not(bare: BareSite) 
     assert [row["status"] for row in found["java for Kafka"]] == ["OK"]
     (row,) = found["java for Spark"]
     assert (row["status"], row["fix"]) == ("WARN", "pip install 'notifier-kafka[jre]'")
-    assert row["found"] == f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not taken"
+    assert row["found"] == f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not used"
 
     old = bare.java("old", 21)
     bare.environment["PATH"] = str(old.parent)
     _, found = examine(bare)
     assert [(row["status"], row["found"]) for row in found["java for Spark"]] == [
-        ("OK", f"{old} (PATH): Java 21: taken"),
-        ("OK", f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not taken"),
+        ("OK", f"{old} (PATH): Java 21: used"),
+        ("OK", f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not used"),
     ]
-    assert found["java for Kafka"][1]["found"].endswith("passed over, one before it suits")
+    assert found["java for Kafka"][1]["found"].endswith("not needed, an earlier one is used")
 
 
 def test_a_java_that_was_asked_for_and_does_not_suit_is_a_failure(bare: BareSite) -> None:
@@ -210,7 +210,7 @@ def test_a_broker_that_is_away(bare: BareSite) -> None:
         (
             "[notifications\n",
             "app.conf, line 1: ",
-            "mend the line, then look again: notifier-kafka --config-file ",
+            "correct the line, then run: notifier-kafka --config-file ",
         ),
         (
             "[DEFAULT]\n\n[listener]\nworkrs = 2\n",

@@ -11,7 +11,7 @@ POSITION_WORDS: dict[str, Start] = {"earliest": "earliest", "latest": "latest"}
 
 
 def start(argument: str) -> Start | int:
-    """Parse ``beginning``, ``end``, ``-N`` as an int, or a time (UTC without an offset)."""
+    """Parse ``beginning``, ``end``, ``-N`` as an int, or a time (UTC without a time zone)."""
     if argument in START_WORDS:
         return START_WORDS[argument]
     if argument.startswith("-") and argument[1:].isascii() and argument[1:].isdigit() and int(argument):
@@ -29,7 +29,7 @@ def offset_or_time(argument: str) -> Start | int:
 
 
 def moment(argument: str) -> float:
-    """Parse a time in ISO 8601 (UTC without an offset)."""
+    """Parse a time in ISO 8601 (UTC without a time zone)."""
     return _parse_time(argument, "")
 
 

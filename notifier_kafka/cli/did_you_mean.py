@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-# What difflib takes unless told otherwise.
+# The default of difflib.
 DEFAULT_SIMILARITY = 0.6
 
 

@@ -168,13 +168,15 @@ def check_transport(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Fin
     if not given_url:
         origin = config_lines.add_line_numbers(conf, options.origin(conf, "transport_url"))
     try:
-        lent = transport.get_notification_transport(conf, given_url)
-        names: list[str] | None = _call_with_timeout(TRANSPORT_TIMEOUT_SECONDS, lambda: _list_topics(lent))
+        made_transport = transport.get_notification_transport(conf, given_url)
+        names: list[str] | None = _call_with_timeout(
+            TRANSPORT_TIMEOUT_SECONDS, lambda: _list_topics(made_transport)
+        )
     except errors.MessagingException as error:
         what = f"{config_lines.add_line_numbers(conf, str(error))} ({origin})"
         yield Finding("FAIL", "transport", what, _suggest_fix(error), exits.exit_code(error))
         return
-    where = f"{lent.url.masked()} ({origin})"
+    where = f"{made_transport.url.masked()} ({origin})"
     if names is None:
         what = f"{where}: no answer within {TRANSPORT_TIMEOUT_SECONDS:g} s"
         fix = f"check the machine and disk of the log, then try: {main.PROG} topics list"
@@ -183,11 +185,11 @@ def check_transport(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Fin
         yield Finding("OK", "transport", f"{where}: {len(names)} topic{'s' * (len(names) != 1)}")
 
 
-def _list_topics(lent: transport.NotificationTransport) -> list[str]:
+def _list_topics(made_transport: transport.NotificationTransport) -> list[str]:
     try:
-        return lent.driver.admin().list_topics()
+        return made_transport.driver.admin().list_topics()
     finally:
-        lent.cleanup()
+        made_transport.cleanup()
 
 
 def _suggest_fix(error: errors.MessagingException) -> str:

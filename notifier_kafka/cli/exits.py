@@ -58,7 +58,7 @@ _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
 )
 
 
-# Their cause says more than that something was not delivered or could not start.
+# The cause of these says more than they do.
 _WRAPPERS = (errors.DeliveryFailed, errors.ServerListenError)
 
 

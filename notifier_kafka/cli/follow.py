@@ -33,7 +33,7 @@ class StopSignal:
 
 
 class Poller:
-    """Polls a subscription, and waits when the log becomes unavailable after a good start."""
+    """Polls a subscription. After a good start it waits out an outage of the log."""
 
     def __init__(self, subscription: Subscription, timeout: float | None) -> None:
         self._subscription = subscription
@@ -67,7 +67,7 @@ class Poller:
         return min(POLL_SECONDS, max(0.0, self._last_delivery + self._timeout - time.monotonic()))
 
     def _wait_out(self, error: TransportUnavailable) -> None:
-        # An empty poll is no proof of a good start: a refusal may still be on its way.
+        # An empty poll does not prove a good start: the broker's refusal may not have arrived yet.
         if not self._has_delivered and time.monotonic() - self._started < STARTUP_SECONDS:
             raise error
         if self._outage is None:

@@ -187,19 +187,19 @@ def _unusable_values(
     conf: cfg.ConfigOpts, known: dict[str, list[cfg.Opt]], given_url: str | None
 ) -> Iterator[Problem]:
     try:
-        lent = transport.get_notification_transport(conf, given_url)
+        made_transport = transport.get_notification_transport(conf, given_url)
     except MessagingException as error:
         yield _located_problem(conf, error)
         return
     try:
-        group = f"drivers_{lent.url.transport}"
-        lent.url.settings(group, known.get(group, []))
+        group = f"drivers_{made_transport.url.transport}"
+        made_transport.url.settings(group, known.get(group, []))
         has_no_channel = not options.notifications(conf).driver
-        notifier.Notifier(lent, "notifier-kafka", driver="noop" if has_no_channel else None)
+        notifier.Notifier(made_transport, "notifier-kafka", driver="noop" if has_no_channel else None)
     except MessagingException as error:
         yield _located_problem(conf, error)
     finally:
-        lent.cleanup()
+        made_transport.cleanup()
 
 
 def _located_problem(conf: cfg.ConfigOpts, error: MessagingException) -> Problem:

@@ -106,7 +106,7 @@ class App(app.App):
         index = 0 if self.options.quiet else min(1 + self.options.verbose, len(LOG_LEVELS) - 1)
         logging.basicConfig(level=LOG_LEVELS[index], handlers=[handler], force=True)
         if LOG_LEVELS[index] > logging.DEBUG:
-            # It warns of a missing plugin before our error, which says more.
+            # It logs a warning for a missing plugin; our error follows and tells more.
             logging.getLogger("stevedore").setLevel(logging.ERROR)
 
     def run(self, argv: Sequence[str]) -> int:
@@ -189,20 +189,20 @@ class App(app.App):
         from notifier_kafka.publishing import transport
 
         given = self.options.transport_url or url
-        lent = transport.get_notification_transport(self.configuration(), given)
+        connected = transport.get_notification_transport(self.configuration(), given)
         try:
-            lent.driver.admin().list_topics()
-            yield lent
+            connected.driver.admin().list_topics()
+            yield connected
         except TransportUnavailable as error:
             error.args = (f"{error} ({self._url_origin(given)}; '{PROG} doctor' checks more)",)
             raise
         finally:
-            lent.cleanup()
+            connected.cleanup()
 
     def _url_origin(self, url: str | None) -> str:
         from notifier_kafka.config import options
 
-        assert self.conf is not None  # noqa: S101 - for mypy; the transport was made of it
+        assert self.conf is not None  # noqa: S101 - for mypy; the transport needed it
         return "the given transport URL" if url else options.origin(self.conf, "transport_url")
 
     def explain(self, error: BaseException) -> str:

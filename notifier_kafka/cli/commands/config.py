@@ -44,7 +44,10 @@ class ShowSample(Command):
 
 
 class ShowConfig(Lister):
-    """Show the effective value of each option and where it was set; secrets are masked."""
+    """Show the effective value of each option, and where it was set.
+
+    Secrets are masked.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -52,16 +55,18 @@ class ShowConfig(Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        found = installed_options.settings(self.program.configuration(), self.program.options.transport_url)
-        rows = [_row(each) for each in found if each.origin or not parsed_args.set]
+        settings = installed_options.settings(
+            self.program.configuration(), self.program.options.transport_url
+        )
+        rows = [_row(each) for each in settings if each.origin or not parsed_args.set]
         return ("group", "option", "value", "origin"), rows
 
 
 class ValidateConfig(LineLister):
-    """Check the configuration: print one line per problem, and exit with code 5 if there is any.
+    """Check the configuration, and print one line per problem.
 
-    Checks the names of options, their values, the plugins that they name, and the transport
-    URL. Does not connect to the log; 'doctor' does.
+    The exit code is 5 if there is a problem. Checks the names of options, their values, the
+    plugins that they name, and the transport URL. Does not connect to the log; 'doctor' does.
     """
 
     def take_action(
@@ -88,10 +93,10 @@ class ValidateConfig(LineLister):
 
 
 class ImportConfig(Command):
-    """Convert the JSON configuration of a plain Kafka client to an INI file, on stdout.
+    """Convert the JSON configuration of a plain Kafka client to an INI file.
 
     The JSON looks like {"Type": "KafkaProducerConfig", "Properties": {...}}, or has the type
-    KafkaConsumerConfig. The output contains the passwords of the input.
+    KafkaConsumerConfig. The output includes the passwords.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -135,10 +140,10 @@ def _kind(config: str) -> str:
         parsed = json.loads(config)
     except ValueError:
         parsed = None  # json_config.read reports it
-    found = parsed.get("Type", "") if isinstance(parsed, dict) else json_config.PRODUCER
-    if found not in _KINDS:
-        raise ConfigurationError(f'"Type" is {found!r}, not one of {", ".join(_KINDS)}')
-    return str(found)
+    kind = parsed.get("Type", "") if isinstance(parsed, dict) else json_config.PRODUCER
+    if kind not in _KINDS:
+        raise ConfigurationError(f'"Type" is {kind!r}, not one of {", ".join(_KINDS)}')
+    return str(kind)
 
 
 def _section(name: str, values: dict[str, str]) -> str:
@@ -148,8 +153,8 @@ def _section(name: str, values: dict[str, str]) -> str:
 def _quoted(value: str) -> str:
     value = value.replace("$", "$$")
     # The parser removes one pair of quotes, and spaces at the ends.
-    bare = value == value.strip() and value[:1] not in ("'", '"')
-    return value if bare else f'"{value}"'
+    needs_no_quotes = value == value.strip() and value[:1] not in ("'", '"')
+    return value if needs_no_quotes else f'"{value}"'
 
 
 def _row(setting: installed_options.Setting) -> Sequence[Any]:
@@ -160,5 +165,5 @@ def _row(setting: installed_options.Setting) -> Sequence[Any]:
         value = ",".join(map(str, value))
     elif isinstance(value, dict):
         value = ",".join(f"{name}:{each}" for name, each in value.items())
-    shown = text.visible(value) if isinstance(value, str) else value
-    return setting.group, setting.option, shown, text.visible(setting.origin or "default")
+    cell = text.visible(value) if isinstance(value, str) else value
+    return setting.group, setting.option, cell, text.visible(setting.origin or "default")

@@ -52,7 +52,7 @@ class ListDeadLetters(Lister):
 
 
 class ShowDeadLetters(Lister):
-    """Show dead letters: the reason, where each came from, and the number of attempts.
+    """Show dead letters with their reason, origin and number of attempts.
 
     A malformed record is shown as text, with escapes for what is not printable.
     """
@@ -82,11 +82,11 @@ class ShowDeadLetters(Lister):
 
 
 class RequeueDeadLetters(Lister):
-    """Requeue dead letters: the group receives them again, with the attempts counted from zero.
+    """Requeue dead letters, so that the group receives them again.
 
-    --all requeues the dead letters that came after the last requeue with --all. The topic of
-    dead letters keeps them; 'topics purge' deletes them. A record without a value cannot be
-    requeued. Without --execute this is a dry run.
+    Their attempts are counted from zero again. --all requeues the dead letters that came after
+    the last requeue with --all. The topic of dead letters keeps them; 'topics purge' deletes
+    them. A record without a value cannot be requeued. Without --execute this is a dry run.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -189,7 +189,7 @@ def _letters(
         if any(s.partition == partition and s.start <= offset < s.stop for s in existing):
             found = next(driver.read(Span(partition, offset, offset + 1)), None)
         if found is None:
-            raise UsageError(f"{topic} has no record at {number}:{offset}; 'dead-letters show' lists them")
+            raise UsageError(f"{topic} has no record at {number}:{offset}; see 'dead-letters show'")
         yield found
 
 

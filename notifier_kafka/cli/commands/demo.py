@@ -37,7 +37,7 @@ FAST_START_PROPERTIES = "spark.driver.extraJavaOptions:-XX:TieredStopAtLevel=1 -
 
 
 class Demo(Lister):
-    """Publish a day of notifications, listen to them, aggregate them with Spark, and compare the counts.
+    """Publish a day of notifications, listen, aggregate with Spark, and compare the counts.
 
     Uses a temporary SQLite log; with --kafka a temporary broker; with --transport-url temporary
     topics on that log. Writes an HTML page of charts. The exit code is 0 only if every
@@ -151,7 +151,7 @@ class Demo(Lister):
             with aggregation.running():
                 sandbox.wait_until_handled()
                 aggregation.wait_for(sandbox.records)
-                # By now Spark has counted the afternoon, so those of the morning are late.
+                # Spark has counted the afternoon by now, so notifications of the morning are late.
                 sandbox.publish(day.late)
                 sandbox.wait_until_handled()
                 aggregation.wait_for(sandbox.records)

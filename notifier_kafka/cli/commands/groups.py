@@ -16,8 +16,8 @@ from notifier_kafka.errors import TopicNotFound
 from notifier_kafka.listening import start_from
 
 TO_HELP = (
-    "The new position: earliest, latest, a time such as 2026-11-18T07:50 (UTC if it names no "
-    "offset), or an offset. A partition that does not have this offset takes the nearest one."
+    "The new position: earliest, latest, a time such as 2026-11-18T07:50 (UTC unless it has a "
+    "time zone), or an offset. A partition that does not have this offset takes the nearest one."
 )
 
 
@@ -54,17 +54,15 @@ class ShowLag(Lister):
             admin = transport.driver.admin()
             found = admin.describe_group(parsed_args.group)
             if not _exists(admin, found):
-                raise UsageError(
-                    f"there is no group {parsed_args.group!r}; 'groups list' prints those that exist"
-                )
+                raise UsageError(f"there is no group {parsed_args.group!r}; see 'groups list'")
         return ("topic", "partition", "position", "lag", "member"), list(_lag_rows(found))
 
 
 class ResetGroup(Lister):
-    """Move the positions of a group forwards or backwards. The group must have no members.
+    """Move the positions of a group, forwards or backwards.
 
-    Prints the old and the new positions, and the lag after the reset. Without --execute this
-    is a dry run.
+    The group must have no members. Prints the old and the new positions, and the lag after
+    the reset. Without --execute this is a dry run.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -105,7 +103,7 @@ class ResetGroup(Lister):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         result = super().run(parsed_args)
-        # The remarks come after the positions on stdout.
+        # The remarks follow the positions on stdout.
         self.app.stdout.flush()
         for remark in self._remarks:
             text.note(remark)

@@ -21,8 +21,8 @@ BATCH_RECORDS = 500
 TAIL_NOTIFICATIONS = 10  # that ``tail`` prints before it follows
 CLOCK_SKEW_SECONDS = 10.0  # by which the clocks of publishers may differ
 FROM_HELP = (
-    "Where to begin: beginning, end, -N for the last N, or a time such as 2026-11-18T07:50 (UTC if "
-    "it names no offset). Default: end; with --pool, [listener] start. A pool that has a position "
+    "Where to begin: beginning, end, -N for the last N, or a time such as 2026-11-18T07:50 (UTC "
+    "unless it has a time zone). Default: end; with --pool, [listener] start. A pool that has a position "
     "continues there."
 )
 UNTIL_HELP = (
@@ -203,9 +203,8 @@ def _print_last_and_follow(
     for delivery in found:
         if not printer.is_done:
             printer.print([delivery])
-    # Not from "latest": new records may arrive before the subscription begins. So it begins at a
-    # time before them, and skips what lies before ``ends``. The time is early enough for a
-    # publisher whose clock is wrong.
+    # Not from "latest": records may arrive before the subscription begins. So it begins at a
+    # time before them, with a margin for wrong clocks, and skips the records before ``ends``.
     start: Start = (
         min(_timestamp(max(found, key=_timestamp)), time.time()) - CLOCK_SKEW_SECONDS if found else "earliest"
     )

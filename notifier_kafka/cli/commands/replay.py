@@ -12,7 +12,7 @@ from notifier_kafka.cli.output import text
 from notifier_kafka.contract.driver import Driver, Record, Span
 from notifier_kafka.listening import replay
 
-TIME = "a time such as 2026-11-18T07:50 (UTC if it names no offset)"
+TIME = "a time such as 2026-11-18T07:50 (UTC unless it has a time zone)"
 SINCE_HELP = (
     f"Where to begin: earliest, latest, {TIME}, or an offset for every partition. Default: %(default)s."
 )

@@ -25,7 +25,7 @@ PAYLOAD_HELP = (
 
 
 class Send(Lister):
-    """Publish notifications, and print the topic, partition and offset of each once it is durable.
+    """Publish notifications, and print the position of each once it is durable.
 
     If [notifications] driver is not set, the format is messagingv2, which oslo.messaging can
     read too.
@@ -103,11 +103,11 @@ def _batches(args: argparse.Namespace) -> Iterator[list[Any]]:
 
 def _sender(transport: NotificationTransport, args: argparse.Namespace) -> notifier.Notifier:
     configured = options.notifications(transport.conf).driver
-    made = notifier.Notifier(
+    sender = notifier.Notifier(
         transport,
         publisher_id=args.publisher_id or f"notifier-kafka.{socket.gethostname()}",
         driver=None if configured else "messagingv2",
         topics=args.topic,
         key=None if args.key is None else lambda _: str(args.key),
     )
-    return made.prepare(wait=True)
+    return sender.prepare(wait=True)

@@ -47,9 +47,9 @@ class ShowSpool(Lister):
 
 
 class FlushSpool(ShowOne):
-    """Send the spool files of processes that are gone; exit code 4 if records remain.
+    """Send the spool files of processes that are gone.
 
-    Running processes send their own files.
+    Running processes send their own files. The exit code is 4 if records remain.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -33,11 +33,11 @@ MAX_NAME_COLUMNS, MIN_NAME_COLUMNS = 60, 10
 
 
 class Top(Command):
-    """Show the rate and the errors of each event type, and the lag of each group, until interrupted.
+    """Show the rate and errors of each event type and the lag of each group, live.
 
-    Counts from now on, and changes no group's position. The table is a full screen on a
-    terminal, and plain lines elsewhere. JSON is one object per update. CSV and values are one
-    line per event type and update.
+    Runs until interrupted. Counts from now on, and changes no group's position. The table is a
+    full screen on a terminal, and plain lines elsewhere. JSON is one object per update. CSV and
+    values are one line per event type and update.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -34,7 +34,7 @@ class ListTopics(Lister):
 
 
 class ShowTopic(ShowOne):
-    """Show a topic's partitions, where they are stored, and the topic's settings.
+    """Show the partitions, storage and settings of a topic.
 
     ``first`` is the offset of a partition's first record, ``next`` the offset that the next
     record will get.
@@ -58,7 +58,10 @@ class ShowTopic(ShowOne):
 
 
 class CreateTopic(Lister):
-    """Create a topic. Without this, the log creates it on first use, with default settings."""
+    """Create a topic.
+
+    The log creates a missing topic on first use, but with default settings.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = _add_name(super().get_parser(prog_name))
@@ -153,7 +156,7 @@ def describe(admin: Admin, name: str) -> TopicDescription:
     try:
         return admin.describe_topic(name)
     except TopicNotFound:
-        raise TopicNotFound(f"there is no topic {name!r}; 'topics list' prints those that exist") from None
+        raise TopicNotFound(f"there is no topic {name!r}; see 'topics list'") from None
 
 
 def _add_name(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -21,7 +21,7 @@ _COLUMN_WIDTHS = {"recorded_at": 24, "priority": 8, "publisher_id": 20, "event_t
 
 
 def decode_fields(delivery: Delivery) -> Fields:
-    """Decode a notification and add its position. Raises ``ValueError`` or ``RecursionError`` if malformed."""
+    """Decode a notification, and add its position; ``ValueError`` or ``RecursionError`` if malformed."""
     return codec.decode(delivery.record)._asdict() | {
         "topic": delivery.partition.topic,
         "partition": delivery.partition.number,

@@ -479,7 +479,7 @@ def test_a_user_who_may_not_see_settings_is_shown_the_rest(
 def test_who_may_make_a_topic_and_not_see_it_is_told_that_it_was_made(
     secured: Cluster, connect_to: Connect, topic: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics, "PATIENCE", 0.0)
+    monkeypatch.setattr(topics, "DESCRIBE_TIMEOUT_SECONDS", 0.0)
     grant(secured, topic, "TOPIC CREATE")
     code, out, err = run("topics", "create", topic, "--partitions", "2", "--json")
     assert code == 0

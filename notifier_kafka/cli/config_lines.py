@@ -15,19 +15,19 @@ LineNumbers = dict[tuple[str, str], int]
 
 def find_line_numbers(path: pathlib.Path) -> LineNumbers:
     """Find the line of each section and name of a file that oslo.config could read."""
-    found: LineNumbers = {}
+    line_numbers: LineNumbers = {}
     section = "DEFAULT"
     try:
         text = path.expanduser().read_text("utf-8", "replace")
     except OSError:
-        return found
+        return line_numbers
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("["):
             section = line.strip()[1:-1]
-            found.setdefault((section, ""), number)
+            line_numbers.setdefault((section, ""), number)
         elif line.strip() and not line.startswith((" ", "\t", "#", ";")):
-            found[section, _SEPARATOR.split(line, 1)[0].strip()] = number
-    return found
+            line_numbers[section, _SEPARATOR.split(line, 1)[0].strip()] = number
+    return line_numbers
 
 
 def add_line_numbers(conf: cfg.ConfigOpts, text: str) -> str:

@@ -69,8 +69,8 @@ def check_extras() -> Iterator[Finding]:
 
 
 def _packages_of(extra: str) -> list[str]:
-    found = [_REQUIREMENT.match(line) for line in metadata.requires(DISTRIBUTION) or ()]
-    names = [match[1] for match in found if match and match[2] == extra]
+    matches = [_REQUIREMENT.match(line) for line in metadata.requires(DISTRIBUTION) or ()]
+    names = [match[1] for match in matches if match and match[2] == extra]
     return [name for name in names if name != DISTRIBUTION]
 
 
@@ -79,14 +79,14 @@ def check_javas(conf: cfg.ConfigOpts | None) -> Iterator[Finding]:
     for check, group, majors in _PURPOSES:
         configured = _configured_java(conf, group)
         unsuitable, has_java = [], False
-        for found in java.candidates(majors, configured):
-            if found.refusal:
-                unsuitable.append(found)
+        for candidate in java.candidates(majors, configured):
+            if candidate.refusal:
+                unsuitable.append(candidate)
             elif has_java:
-                yield Finding("OK", check, f"{found}: not needed, an earlier one is used")
+                yield Finding("OK", check, f"{candidate}: not needed, an earlier one is used")
             else:
                 has_java = True
-                yield Finding("OK", check, f"{found}: used")
+                yield Finding("OK", check, f"{candidate}: used")
         yield from _report_unsuitable(check, unsuitable, group if configured else "", has_java=has_java)
         if not (has_java or unsuitable):
             yield Finding(
@@ -107,15 +107,15 @@ def _configured_java(conf: cfg.ConfigOpts | None, group: str) -> str | None:
 def _report_unsuitable(
     check: str, unsuitable: list[java.Java], section: str, *, has_java: bool
 ) -> Iterator[Finding]:
-    for found in unsuitable:
+    for java_found in unsuitable:
         if section:
             where = f"{main.PROG} config show --set shows where it is"
             fix = f"change or remove [{section}] java; {where}"
-            yield Finding("FAIL", check, f"{found}", fix, Exit.MISSING_EXTRA)
+            yield Finding("FAIL", check, f"{java_found}", fix, Exit.MISSING_EXTRA)
         elif has_java:
-            yield Finding("OK", check, f"{found}: not used")
+            yield Finding("OK", check, f"{java_found}: not used")
         else:
-            yield Finding("WARN", check, f"{found}: not used", _install_extra("jre"))
+            yield Finding("WARN", check, f"{java_found}: not used", _install_extra("jre"))
 
 
 def _install_extra(extra: str) -> str:
@@ -168,15 +168,15 @@ def check_transport(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Fin
     if not given_url:
         origin = config_lines.add_line_numbers(conf, options.origin(conf, "transport_url"))
     try:
-        made_transport = transport.get_notification_transport(conf, given_url)
+        log_transport = transport.get_notification_transport(conf, given_url)
         names: list[str] | None = _call_with_timeout(
-            TRANSPORT_TIMEOUT_SECONDS, lambda: _list_topics(made_transport)
+            TRANSPORT_TIMEOUT_SECONDS, lambda: _list_topics(log_transport)
         )
     except errors.MessagingException as error:
         what = f"{config_lines.add_line_numbers(conf, str(error))} ({origin})"
         yield Finding("FAIL", "transport", what, _suggest_fix(error), exits.exit_code(error))
         return
-    where = f"{made_transport.url.masked()} ({origin})"
+    where = f"{log_transport.url.masked()} ({origin})"
     if names is None:
         what = f"{where}: no answer within {TRANSPORT_TIMEOUT_SECONDS:g} s"
         fix = f"check the machine and disk of the log, then try: {main.PROG} topics list"
@@ -185,11 +185,11 @@ def check_transport(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Fin
         yield Finding("OK", "transport", f"{where}: {len(names)} topic{'s' * (len(names) != 1)}")
 
 
-def _list_topics(made_transport: transport.NotificationTransport) -> list[str]:
+def _list_topics(log_transport: transport.NotificationTransport) -> list[str]:
     try:
-        return made_transport.driver.admin().list_topics()
+        return log_transport.driver.admin().list_topics()
     finally:
-        made_transport.cleanup()
+        log_transport.cleanup()
 
 
 def _suggest_fix(error: errors.MessagingException) -> str:

@@ -66,4 +66,4 @@ def exit_code(error: BaseException) -> Exit:
     """Find the exit code for an error."""
     if isinstance(error, _WRAPPERS) and isinstance(error.__cause__, errors.MessagingException):
         return exit_code(error.__cause__)
-    return next((found for kind, found in _EXITS if isinstance(error, kind)), Exit.INTERNAL)
+    return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.INTERNAL)

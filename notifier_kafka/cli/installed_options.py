@@ -47,12 +47,12 @@ def generator_namespaces() -> list[str]:
 
 def options_by_section() -> dict[str, list[cfg.Opt]]:
     """Return the options of each section, by the section's name."""
-    found: dict[str, list[cfg.Opt]] = {}
+    sections: dict[str, list[cfg.Opt]] = {}
     for entry in metadata.entry_points(group=NAMESPACE):
         if entry.name.startswith(OUR_PREFIXES):
             for group, opts in entry.load()():
-                found[group or DEFAULT] = opts
-    return found
+                sections[group or DEFAULT] = opts
+    return sections
 
 
 def settings(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Setting]:
@@ -84,10 +84,10 @@ def find_problems(conf: cfg.ConfigOpts, given_url: str | None) -> Iterator[Probl
     known = options_by_section()
     for group, opts in known.items():
         register(conf, group, opts)
-    found = [*_unknown_names(conf, known), *_unreadable_values(conf, known)]
-    yield from found
-    if not found:
-        # This check stops at its first error, which would be one of those found above.
+    problems = [*_unknown_names(conf, known), *_unreadable_values(conf, known)]
+    yield from problems
+    if not problems:
+        # This check stops at its first error, which would be one of those above.
         yield from _unusable_values(conf, known, given_url)
 
 
@@ -103,8 +103,8 @@ def java_option(conf: cfg.ConfigOpts, group: str) -> str | None:
     for opt in options_by_section().get(group, []):
         if opt.dest == "java":
             register(conf, group, [opt])
-            found: str | None = reading.value(conf, group, opt)
-            return found
+            java: str | None = reading.value(conf, group, opt)
+            return java
     return None
 
 
@@ -153,16 +153,16 @@ def _unknown_names(conf: cfg.ConfigOpts, known: dict[str, list[cfg.Opt]]) -> Ite
 
 def _names_by_section(known: dict[str, list[cfg.Opt]]) -> dict[str, list[str]]:
     """Return the known option names of each section, including those of oslo.messaging."""
-    found: dict[str, list[str]] = {group: [opt.dest for opt in opts] for group, opts in known.items()}
-    found[options.OSLO_NOTIFICATIONS] = found[options.NOTIFICATIONS]
-    found |= {group: list(names) for group, names in reading.OTHERS_GROUPS.items()}
+    names: dict[str, list[str]] = {group: [opt.dest for opt in opts] for group, opts in known.items()}
+    names[options.OSLO_NOTIFICATIONS] = names[options.NOTIFICATIONS]
+    names |= {group: list(names) for group, names in reading.OTHERS_GROUPS.items()}
     for group, opts in known.items():
         for opt in opts:
             for old in opt.deprecated_opts:
                 # The options of oslo.messaging's other drivers are not known here.
-                if old.name and (old.group or group) in found:
-                    found[old.group or group].append(old.name)
-    return found
+                if old.name and (old.group or group) in names:
+                    names[old.group or group].append(old.name)
+    return names
 
 
 def _nearest_alike(name: str, known: Iterable[str]) -> str | None:
@@ -187,19 +187,19 @@ def _unusable_values(
     conf: cfg.ConfigOpts, known: dict[str, list[cfg.Opt]], given_url: str | None
 ) -> Iterator[Problem]:
     try:
-        made_transport = transport.get_notification_transport(conf, given_url)
+        driver_transport = transport.get_notification_transport(conf, given_url)
     except MessagingException as error:
         yield _located_problem(conf, error)
         return
     try:
-        group = f"drivers_{made_transport.url.transport}"
-        made_transport.url.settings(group, known.get(group, []))
+        group = f"drivers_{driver_transport.url.transport}"
+        driver_transport.url.settings(group, known.get(group, []))
         has_no_channel = not options.notifications(conf).driver
-        notifier.Notifier(made_transport, "notifier-kafka", driver="noop" if has_no_channel else None)
+        notifier.Notifier(driver_transport, "notifier-kafka", driver="noop" if has_no_channel else None)
     except MessagingException as error:
         yield _located_problem(conf, error)
     finally:
-        made_transport.cleanup()
+        driver_transport.cleanup()
 
 
 def _located_problem(conf: cfg.ConfigOpts, error: MessagingException) -> Problem:

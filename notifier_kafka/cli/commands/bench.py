@@ -95,20 +95,20 @@ def _measure_calls(
     step: str, count: int, call: Callable[[], object], transport: NotificationTransport
 ) -> list[Any]:
     """Measure a step, and the duration of each call."""
-    took = []
+    durations = []
 
     def work(bar: Bar) -> None:
         for number in range(count):
             before = time.perf_counter()
             call()
-            took.append(time.perf_counter() - before)
+            durations.append(time.perf_counter() - before)
             if number % BATCH_NOTIFICATIONS == 0:
                 bar.show(number)
         _flush(transport)
 
-    found = _measure_step(step, count, work)
-    took.sort()
-    return [*found[:-2], *(round(1e3 * took[int(share * (count - 1))], 3) for share in (0.5, 0.99))]
+    row = _measure_step(step, count, work)
+    durations.sort()
+    return [*row[:-2], *(round(1e3 * durations[int(share * (count - 1))], 3) for share in (0.5, 0.99))]
 
 
 def _send_many(sender: notifier.Notifier, transport: NotificationTransport, count: int, payload: Any) -> None:

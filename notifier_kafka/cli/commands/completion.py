@@ -12,7 +12,7 @@ from cliff.command import Command as Base
 
 from notifier_kafka.cli.command import Command
 
-Words = dict[str, list[str]]
+NextWords = dict[str, list[str]]
 """What may follow the words of a command, each with a space before it; "" is the program itself."""
 
 _BASH = """\
@@ -80,17 +80,17 @@ class Complete(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         self.app.stdout.write(SCRIPTS[parsed_args.shell](self.program.NAME, self._words()))
 
-    def _words(self) -> Words:
-        found: Words = {"": _option_names(self.program.parser)}
+    def _words(self) -> NextWords:
+        next_words: NextWords = {"": _option_names(self.program.parser)}
         for name, entry in sorted(self.program.command_manager):
             at = ""
             for word in name.split():
-                if word not in (following := found.setdefault(at, [])):
+                if word not in (following := next_words.setdefault(at, [])):
                     following.append(word)
                 at += f" {word}"
             made: Base = entry.load()(self.program, self.app_args, cmd_name=name)
-            found[at] = _option_names(made.get_parser(name))
-        return found
+            next_words[at] = _option_names(made.get_parser(name))
+        return next_words
 
 
 def _option_names(parser: argparse.ArgumentParser) -> list[str]:
@@ -98,21 +98,21 @@ def _option_names(parser: argparse.ArgumentParser) -> list[str]:
     return sorted({text for action in actions for text in action.option_strings if text[:2] == "--"})
 
 
-def _case_lines(found: Words) -> str:
-    return "\n".join(f'        "{at}") offered="{" ".join(words)}" ;;' for at, words in found.items())
+def _case_lines(next_words: NextWords) -> str:
+    return "\n".join(f'        "{at}") offered="{" ".join(words)}" ;;' for at, words in next_words.items())
 
 
-def _fill(template: str, program: str, found: Words) -> str:
-    nodes = "|".join(f'"{at}"' for at in found if at)
+def _fill(template: str, program: str, next_words: NextWords) -> str:
+    nodes = "|".join(f'"{at}"' for at in next_words if at)
     function = program.replace("-", "_")
-    return template.format(function=function, program=program, nodes=nodes, cases=_case_lines(found))
+    return template.format(function=function, program=program, nodes=nodes, cases=_case_lines(next_words))
 
 
-def _fish(program: str, found: Words) -> str:
+def _fish(program: str, next_words: NextWords) -> str:
     function = program.replace("-", "_")
-    nodes = " ".join(f'"{at}"' for at in found if at)
+    nodes = " ".join(f'"{at}"' for at in next_words if at)
     lines = [_FISH.format(function=function, nodes=nodes)]
-    for at, words in found.items():
+    for at, words in next_words.items():
         asked = f"complete -c {program} -n '__{function}_at \"{at}\"'"
         options = [word for word in words if word.startswith("--")]
         commands = [word for word in words if word not in options]
@@ -121,7 +121,7 @@ def _fish(program: str, found: Words) -> str:
     return "".join(lines)
 
 
-SCRIPTS: dict[str, Callable[[str, Words], str]] = {
+SCRIPTS: dict[str, Callable[[str, NextWords], str]] = {
     "bash": functools.partial(_fill, _BASH),
     "fish": _fish,
     "zsh": functools.partial(_fill, _ZSH),

@@ -75,9 +75,9 @@ class ShowDeadLetters(Lister):
         with self.program.transport() as transport:
             driver = transport.driver
             topic = _dead_letter_topic(driver.admin().list_topics(), parsed_args.group)
-            found = _letters(driver, topic, parsed_args.place)
+            letters = _letters(driver, topic, parsed_args.place)
             return columns, [
-                _letter_row(letter) for letter, _ in zip(found, range(parsed_args.max), strict=False)
+                _letter_row(letter) for letter, _ in zip(letters, range(parsed_args.max), strict=False)
             ]
 
 
@@ -154,10 +154,10 @@ def _add_group(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _position(argument: str) -> Position:
-    found = POSITION_PATTERN.fullmatch(argument)
-    if found is None:
+    match = POSITION_PATTERN.fullmatch(argument)
+    if match is None:
         raise argparse.ArgumentTypeError(f"{argument!r} is not PARTITION:OFFSET such as 0:17")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _dead_letter_topic(topics: Sequence[str], group: str) -> str:
@@ -185,12 +185,12 @@ def _letters(
             yield from driver.read(span)
     for number, offset in positions:
         partition = Partition(topic, number)
-        found = None
+        letter = None
         if any(s.partition == partition and s.start <= offset < s.stop for s in existing):
-            found = next(driver.read(Span(partition, offset, offset + 1)), None)
-        if found is None:
+            letter = next(driver.read(Span(partition, offset, offset + 1)), None)
+        if letter is None:
             raise UsageError(f"{topic} has no record at {number}:{offset}; see 'dead-letters show'")
-        yield found
+        yield letter
 
 
 def _count_by_reason(driver: Driver, topic: str) -> Iterator[Sequence[Any]]:

@@ -178,17 +178,17 @@ class Demo(Lister):
         window = tuple(
             (midnight + datetime.timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (0, 1)
         )
-        found: collections.Counter[str] = collections.Counter()
+        counts: collections.Counter[str] = collections.Counter()
         for _metric, start, end, group, value, _unit in rows:
             if (start, end) == window:
-                found[json.loads(group)["event_type"]] += round(value)
-        return found
+                counts[json.loads(group)["event_type"]] += round(value)
+        return counts
 
     def _call(self, *argv: str) -> tuple[Sequence[Any], Any]:
         """Run another command of the program; return what it would print."""
         command, parser, arguments = self.program.find(list(argv))
-        found: tuple[Sequence[Any], Any] = command.take_action(parser.parse_args(arguments))
-        return found
+        result: tuple[Sequence[Any], Any] = command.take_action(parser.parse_args(arguments))
+        return result
 
 
 class Outcome(NamedTuple):

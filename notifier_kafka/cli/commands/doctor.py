@@ -66,9 +66,9 @@ class Doctor(LineLister):
             fix = f"correct the line, then run: {main.PROG} config validate"
             yield Finding("FAIL", "configuration", wrong, fix, Exit.CONFIGURATION)
             return
-        found = list(doctor_checks.check_configuration(conf, url))
-        yield from found
-        if all(each.status != "FAIL" for each in found):
+        findings = list(doctor_checks.check_configuration(conf, url))
+        yield from findings
+        if all(each.status != "FAIL" for each in findings):
             yield from doctor_checks.check_transport(conf, url)
             yield from doctor_checks.check_disk(conf)
 

@@ -34,8 +34,8 @@ class ListGroups(Lister):
             for name in sorted(admin.list_groups()):
                 # A group may disappear meanwhile.
                 with contextlib.suppress(TopicNotFound):
-                    found = admin.describe_group(name)
-                    rows.append((text.visible(name), len(found.members), sum(found.lag.values())))
+                    description = admin.describe_group(name)
+                    rows.append((text.visible(name), len(description.members), sum(description.lag.values())))
         return ("name", "members", "lag"), rows
 
 
@@ -52,10 +52,10 @@ class ShowLag(Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         with self.program.transport() as transport:
             admin = transport.driver.admin()
-            found = admin.describe_group(parsed_args.group)
-            if not _exists(admin, found):
+            description = admin.describe_group(parsed_args.group)
+            if not _exists(admin, description):
                 raise UsageError(f"there is no group {parsed_args.group!r}; see 'groups list'")
-        return ("topic", "partition", "position", "lag", "member"), list(_lag_rows(found))
+        return ("topic", "partition", "position", "lag", "member"), list(_lag_rows(description))
 
 
 class ResetGroup(Lister):
@@ -115,28 +115,28 @@ def _add_group(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return parser
 
 
-def _exists(admin: Admin, found: GroupDescription) -> bool:
-    return bool(found.members or found.positions) or found.name in admin.list_groups()
+def _exists(admin: Admin, description: GroupDescription) -> bool:
+    return bool(description.members or description.positions) or description.name in admin.list_groups()
 
 
-def _lag_rows(found: GroupDescription) -> Iterable[Sequence[Any]]:
-    owners = {partition: member for member, owned in found.members.items() for partition in owned}
-    for partition in sorted(found.positions.keys() | owners.keys() | found.lag.keys()):
+def _lag_rows(description: GroupDescription) -> Iterable[Sequence[Any]]:
+    owners = {partition: member for member, owned in description.members.items() for partition in owned}
+    for partition in sorted(description.positions.keys() | owners.keys() | description.lag.keys()):
         yield (
             text.visible(partition.topic),
             partition.number,
-            found.positions.get(partition, ABSENT),
-            found.lag.get(partition, ABSENT),
+            description.positions.get(partition, ABSENT),
+            description.lag.get(partition, ABSENT),
             text.visible(owners[partition]) if partition in owners else ABSENT,
         )
-    for member in sorted(member for member, owned in found.members.items() if not owned):
+    for member in sorted(member for member, owned in description.members.items() if not owned):
         yield ABSENT, ABSENT, ABSENT, ABSENT, text.visible(member)
 
 
-def _topics_with_positions(found: GroupDescription) -> list[str]:
-    names = sorted({partition.topic for partition in found.positions})
+def _topics_with_positions(description: GroupDescription) -> list[str]:
+    names = sorted({partition.topic for partition in description.positions})
     if not names:
-        raise UsageError(f"group {found.name!r} has no positions; name the topics with --topic")
+        raise UsageError(f"group {description.name!r} has no positions; name the topics with --topic")
     return names
 
 

@@ -199,25 +199,25 @@ def _print_last_and_follow(
     transport: NotificationTransport, args: argparse.Namespace, count: int, stop: StopSignal
 ) -> None:
     printer = _Printer(args, stop)
-    found, ends = _read_last(transport.driver, _bus_topics(transport, args), count)
-    for delivery in found:
+    last, ends = _read_last(transport.driver, _bus_topics(transport, args), count)
+    for delivery in last:
         if not printer.is_done:
             printer.print([delivery])
     # Not from "latest": records may arrive before the subscription begins. So it begins at a
     # time before them, with a margin for wrong clocks, and skips the records before ``ends``.
     start: Start = (
-        min(_timestamp(max(found, key=_timestamp)), time.time()) - CLOCK_SKEW_SECONDS if found else "earliest"
+        min(_timestamp(max(last, key=_timestamp)), time.time()) - CLOCK_SKEW_SECONDS if last else "earliest"
     )
     _follow(transport, args, start, printer, ends)
 
 
 def _read_last(driver: Driver, topics: Sequence[str], count: int) -> tuple[list[Delivery], Positions]:
-    found: list[Delivery] = []
+    last: list[Delivery] = []
     spans = driver.spans(topics)
     for span in spans:
-        found += driver.read(span._replace(start=max(span.start, span.stop - count)))
-        found = sorted(found, key=_timestamp)[-count:]
-    return found, {span.partition: span.stop for span in spans}
+        last += driver.read(span._replace(start=max(span.start, span.stop - count)))
+        last = sorted(last, key=_timestamp)[-count:]
+    return last, {span.partition: span.stop for span in spans}
 
 
 def _timestamp(delivery: Delivery) -> float:

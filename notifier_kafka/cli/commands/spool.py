@@ -127,20 +127,20 @@ def _directory(conf: cfg.ConfigOpts, given: str | None) -> pathlib.Path:
     return spool_directory.named(name)
 
 
-def _row(seen: spool_directory.Seen, opener: spool_file.Opener) -> Sequence[Any]:
+def _row(file: spool_directory.Seen, opener: spool_file.Opener) -> Sequence[Any]:
     records: Any = ABSENT
     oldest: Any = ABSENT
     # Opening would create a missing file.
-    if seen.path.exists():
-        log = opener(seen.path)
+    if file.path.exists():
+        log = opener(file.path)
         try:
-            found = spool_file.waiting(log)
+            waiting = spool_file.waiting(log)
         except MessagingException as error:
             LOG.warning("%s", error)
         else:
-            records = found.records
-            oldest = ABSENT if found.oldest is None else text.iso(found.oldest)
+            records = waiting.records
+            oldest = ABSENT if waiting.oldest is None else text.iso(waiting.oldest)
         finally:
             log.close()
-    owner = "alive" if seen.alive else "gone"
-    return text.visible(seen.path.name), seen.pid, owner, records, seen.size, oldest
+    owner = "alive" if file.alive else "gone"
+    return text.visible(file.path.name), file.pid, owner, records, file.size, oldest

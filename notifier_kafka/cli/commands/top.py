@@ -154,14 +154,14 @@ def _take_snapshots(poller: Poller, admin: Admin, interval: float, stop: StopSig
 
 
 def _groups(admin: Admin) -> list[Group]:
-    found = []
+    groups = []
     # The poller reports an outage; the screen stays.
     with contextlib.suppress(TransportUnavailable):
         for name in sorted(admin.list_groups()):
             with contextlib.suppress(TopicNotFound):
                 group = admin.describe_group(name)
-                found.append(Group(name, len(group.members), sum(group.lag.values())))
-    return found
+                groups.append(Group(name, len(group.members), sum(group.lag.values())))
+    return groups
 
 
 def _as_object(snapshot: Snapshot, _url: str) -> str:

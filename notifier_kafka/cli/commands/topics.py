@@ -45,10 +45,10 @@ class ShowTopic(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         with self.program.transport() as transport:
-            found = describe(transport.driver.admin(), parsed_args.name)
-        details = dict(found.details)
-        partitions = [_partition(span, details) for span in found.spans]
-        (name, _, records) = _row(found)
+            description = describe(transport.driver.admin(), parsed_args.name)
+        details = dict(description.details)
+        partitions = [_partition(span, details) for span in description.spans]
+        (name, _, records) = _row(description)
         return ("name", "records", "partitions", "details"), (
             name,
             records,
@@ -171,9 +171,9 @@ def _rows(admin: Admin) -> Iterator[Row]:
             yield _row(admin.describe_topic(name))
 
 
-def _row(found: TopicDescription) -> Row:
-    records = sum(span.stop - span.start for span in found.spans)
-    return text.visible(found.name), len(found.spans), records
+def _row(description: TopicDescription) -> Row:
+    records = sum(span.stop - span.start for span in description.spans)
+    return text.visible(description.name), len(description.spans), records
 
 
 def _partition(span: Span, details: dict[str, str]) -> dict[str, Any]:

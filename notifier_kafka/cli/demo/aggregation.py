@@ -82,10 +82,10 @@ class Aggregation:
     def _read(self) -> None:
         for line in self._process.stdout or ():
             try:
-                found = json.loads(line)
+                counts = json.loads(line)
             except ValueError:
                 continue  # a Java that fails to start prints errors on stdout
-            self.totals.update({name: n for name, n in found.items() if isinstance(n, int)} | {"runs": 1})
+            self.totals.update({name: n for name, n in counts.items() if isinstance(n, int)} | {"runs": 1})
 
     def _last_log_line(self) -> str:
         lines = self._log_path.read_text("utf-8", "replace").splitlines()

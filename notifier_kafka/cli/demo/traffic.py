@@ -86,10 +86,10 @@ _OPERATIONS = (
 def make_events(count: int) -> list[Event]:
     """Return ``count`` events in the order in which they happen."""
     rng = random.Random(count)  # noqa: S311 - the same day every time is intended
-    found: list[Event] = []
-    while len(found) < count:
-        found.extend(_events_of_operation(rng, len(found)))
-    return sorted(found[:count], key=lambda event: event.second)
+    events: list[Event] = []
+    while len(events) < count:
+        events.extend(_events_of_operation(rng, len(events)))
+    return sorted(events[:count], key=lambda event: event.second)
 
 
 def make_traffic(count: int, midnight: datetime.datetime) -> Traffic:

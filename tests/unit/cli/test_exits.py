@@ -1,4 +1,4 @@
-"""Which error ends in which exit code."""
+"""The exit code of each error."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""The program around the commands: help, usage, configuration, what it imports."""
+"""The program around the commands: help, usage errors, configuration, and what it imports."""
 
 import logging
 import pathlib

@@ -1,4 +1,4 @@
-"""When the sums of the demonstration agree, and what is said when they do not."""
+"""When the counts of the demonstration agree, and what it prints if they do not."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the live view keeps of what passes."""
+"""What the live view keeps in memory."""
 
 from notifier_kafka.cli.commands import top
 from notifier_kafka.contract.driver import Delivery, Partition, Record

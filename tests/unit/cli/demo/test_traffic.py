@@ -33,7 +33,7 @@ def test_notifications_are_of_the_day_and_those_held_back_are_late() -> None:
     assert all(time.startswith("2026-01-15 ") for time in times)
     assert duplicates
     assert {each.message_id for each in duplicates} <= {each.message_id for each in on_time}
-    # Whatever the windows, there are later ones before these come.
+    # Many later ones come before these, so they are late whatever the window.
     assert late
     assert max(str(each.timestamp) for each in late) < sorted(str(each.timestamp) for each in on_time)[-2000]
 

@@ -1,4 +1,4 @@
-"""What the commands have in common."""
+"""Base classes of the commands."""
 
 import abc
 import argparse
@@ -16,8 +16,8 @@ from notifier_kafka.cli import main
 from notifier_kafka.cli.exits import UsageError
 from notifier_kafka.cli.output import text
 
-# Of what comes bit by bit: a table of all of it is never finished.
-STREAMED = ("csv", "json", "table", "value")
+# The formats of an endless output: not YAML, which is one document.
+STREAM_FORMATS = ("csv", "json", "table", "value")
 
 
 class Command(command.Command):
@@ -28,26 +28,26 @@ class Command(command.Command):
         return cast(main.App, self.app)
 
     def get_epilog(self) -> str:
-        # cliff's reads the file list of every installed distribution to name a command's owner.
+        # cliff's own reads the file list of every installed distribution to name the one with the command.
         return self._epilog or ""
 
 
-class _Printing(Command):
+class _FormattedCommand(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_json(parser, "formatter")
-        # An empty table would be an empty line, which says nothing.
+        # Otherwise a table without rows would be an empty line.
         parser.set_defaults(print_empty=True)
         return parser
 
     def _generate_columns_and_selector(self, parsed_args: argparse.Namespace, column_names: Any) -> Any:
         for name in parsed_args.columns:
             if name not in column_names:
-                raise UsageError(f"there is no column {name!r}; there are {', '.join(column_names)}")
+                raise UsageError(f"there is no column {name!r}; the columns are {', '.join(column_names)}")
         return super()._generate_columns_and_selector(parsed_args, column_names)  # type: ignore[misc]
 
 
-class Lister(_Printing, lister.Lister):
+class Lister(_FormattedCommand, lister.Lister):
     """A command that prints a list: ``-f table|json|csv|value|yaml``, or ``--json``."""
 
     def produce_output(
@@ -59,11 +59,11 @@ class Lister(_Printing, lister.Lister):
 
 
 class LineLister(Lister):
-    """A list whose table would be wider than a terminal: a person gets lines, each as it is found."""
+    """A list that is too wide for a table: a person gets lines, each as soon as it is known."""
 
     @abc.abstractmethod
-    def line(self, *row: Any) -> str:
-        """Spell a row for a person."""
+    def format_row(self, *row: Any) -> str:
+        """Format a row for a person."""
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
@@ -71,24 +71,26 @@ class LineLister(Lister):
         if parsed_args.formatter != "table":
             return int(super().produce_output(parsed_args, column_names, list(data)))
         for row in data:
-            self.app.stdout.write(self.line(*row))
+            self.app.stdout.write(self.format_row(*row))
             self.app.stdout.flush()
         return 0
 
 
-class ShowOne(_Printing, show.ShowOne):
+class ShowOne(_FormattedCommand, show.ShowOne):
     """A command that prints one thing: ``-f table|json|csv|value|yaml|shell``, or ``--json``."""
 
     def _load_formatter_plugins(self) -> Any:
-        found = super()._load_formatter_plugins()
-        # cliff has it for lists only.
-        found.extensions.append(extension.Extension("csv", cast(Any, None), cast(Any, None), _OneAsCsv()))
-        found["shell"].obj = _OneAsShell()
-        return found
+        formatters = super()._load_formatter_plugins()
+        # cliff has CSV for lists only.
+        formatters.extensions.append(
+            extension.Extension("csv", cast(Any, None), cast(Any, None), _OneAsCsv())
+        )
+        formatters["shell"].obj = _OneAsShell()
+        return formatters
 
 
 class _OneAsCsv(base.SingleFormatter):
-    """A line of names and one of values, as a list of one thing has them."""
+    """CSV with a line of names and a line of values, as for a list with one row."""
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
         pass
@@ -106,7 +108,7 @@ class _OneAsCsv(base.SingleFormatter):
 
 
 class _OneAsShell(shell.ShellFormatter):
-    """Variables for a shell's eval. cliff's own would have it run what a name such as $(id) says."""
+    """Variables for a shell's eval. With cliff's own, the shell would run a name such as $(id)."""
 
     def emit_one(
         self,
@@ -123,7 +125,7 @@ class _OneAsShell(shell.ShellFormatter):
 
 
 def _csv_cell(cell: Any) -> Any:
-    # Unwrapped first: cliff would do it later, and behind the look for formulas.
+    # cliff unwraps cells later, too late for the check for formulas.
     return text.csv_cell(_unwrapped(cell))
 
 
@@ -132,13 +134,13 @@ def _unwrapped(cell: Any) -> Any:
 
 
 def add_stream_format(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add ``-f`` and ``--json`` to a command that prints bit by bit; ``format`` is what was chosen."""
+    """Add ``-f`` and ``--json`` to a command with an endless output; ``format`` has the choice."""
     parser.add_argument(
         "-f",
         "--format",
-        choices=STREAMED,
+        choices=STREAM_FORMATS,
         default=default,
-        help="%(default)s without it; json is JSON lines.",
+        help="Output format; json is JSON lines. Default: %(default)s.",
     )
     _add_json(parser, "format")
 
@@ -150,5 +152,5 @@ def _add_json(parser: argparse.ArgumentParser, name: str) -> None:
         action="store_const",
         const="json",
         default=argparse.SUPPRESS,
-        help="The same as -f json.",
+        help="Same as -f json.",
     )

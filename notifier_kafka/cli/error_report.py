@@ -1,4 +1,4 @@
-"""How the program ends on an error: one line, an exit code, and no complaint of the interpreter's."""
+"""How the program ends on an error: with one line, an exit code, and no traceback at exit."""
 
 import contextlib
 import os
@@ -7,32 +7,32 @@ import traceback
 from collections.abc import Callable
 from typing import TextIO
 
-from notifier_kafka.cli.exits import Exit, code
+from notifier_kafka.cli.exits import Exit, exit_code
 from notifier_kafka.cli.output import text
 
 
 def report(error: BaseException, explain: Callable[[BaseException], str], *, debug: bool) -> int:
-    """Say on stderr what was wrong; return the exit code for it."""
-    found = code(error)
-    _settle(sys.stdout)
+    """Print what is wrong on stderr; return the exit code for it."""
+    code = exit_code(error)
+    _flush_or_discard(sys.stdout)
     with contextlib.suppress(OSError):
         if debug:
             traceback.print_exception(error)
-        if found not in (Exit.INTERRUPTED, Exit.BROKEN_PIPE):
-            internal = found == Exit.INTERNAL and not isinstance(error, OSError)
-            text.note(_unforeseen(error) if internal else explain(error))
-    _settle(sys.stderr)
-    return found
+        if code not in (Exit.INTERRUPTED, Exit.BROKEN_PIPE):
+            is_internal = code == Exit.INTERNAL and not isinstance(error, OSError)
+            text.note(_describe_internal(error) if is_internal else explain(error))
+    _flush_or_discard(sys.stderr)
+    return code
 
 
-def _unforeseen(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}; --debug shows where it comes from"
+def _describe_internal(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}; --debug shows the traceback"
 
 
-def _settle(stream: TextIO) -> None:
+def _flush_or_discard(stream: TextIO) -> None:
     try:
         stream.flush()
     except OSError:
-        # The interpreter flushes again at exit and would complain about a reader that is
-        # gone or a disk that is full.
+        # The interpreter flushes again at exit. It would print an error if the reader is gone
+        # or the disk is full.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -6,10 +6,10 @@ from notifier_kafka import errors
 
 
 class Exit(enum.IntEnum):
-    """What a command's exit code says to the script that ran it.
+    """What a command's exit code tells the script that ran it.
 
-    USAGE is also for a topic or group that is not there, and UNREACHABLE for what the log
-    refuses at the moment, such as to reset a group that has members.
+    USAGE is also for a topic or group that does not exist. UNREACHABLE is also for what the log
+    refuses for now, such as resetting a group that has members.
     """
 
     OK = 0
@@ -28,18 +28,18 @@ class UsageError(errors.MessagingException):
 
 
 class Partial(errors.MessagingException):
-    """A command did some of what it was asked for, and not the rest."""
+    """A command did only a part of what it was asked for."""
 
 
-class CalledOff(errors.MessagingException):
-    """The person at the terminal said no; it ends like Ctrl-C at the question."""
+class Declined(errors.MessagingException):
+    """The person at the terminal answered no. It ends like Ctrl-C at the question."""
 
 
-# The first that fits decides, so a class stands before its base.
-_CODES: tuple[tuple[type[BaseException], Exit], ...] = (
+# The first match decides, so a class stands before its base.
+_EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
     (UsageError, Exit.USAGE),
     (Partial, Exit.PARTIAL),
-    (CalledOff, Exit.INTERRUPTED),
+    (Declined, Exit.INTERRUPTED),
     (errors.EncodeError, Exit.USAGE),
     (errors.InvalidTarget, Exit.USAGE),
     (errors.TopicNotFound, Exit.USAGE),
@@ -58,12 +58,12 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 )
 
 
-# What these wrap says more than that something was not delivered or could not start.
+# The cause of these says more than they do.
 _WRAPPERS = (errors.DeliveryFailed, errors.ServerListenError)
 
 
-def code(error: BaseException) -> Exit:
+def exit_code(error: BaseException) -> Exit:
     """Find the exit code for an error."""
     if isinstance(error, _WRAPPERS) and isinstance(error.__cause__, errors.MessagingException):
-        return code(error.__cause__)
-    return next((found for kind, found in _CODES if isinstance(error, kind)), Exit.INTERNAL)
+        return exit_code(error.__cause__)
+    return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.INTERNAL)

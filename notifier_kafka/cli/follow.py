@@ -1,4 +1,4 @@
-"""How a command waits for what comes: until it is told to stop, through outages."""
+"""How a command follows the log: until it is stopped, and through outages."""
 
 import signal
 import time
@@ -10,67 +10,67 @@ from notifier_kafka.cli.output import text
 from notifier_kafka.contract.driver import Delivery, Subscription
 from notifier_kafka.errors import TransportUnavailable
 
-WAIT = 0.5  # seconds that a signal or a deadline may have to wait for a quiet log
-START = 10.0  # seconds in which a log says what is wrong with it, or with our rights
+POLL_SECONDS = 0.5  # the longest that a signal or --timeout waits for a quiet log
+STARTUP_SECONDS = 10.0  # within these an outage is an error: the address or the login may be wrong
 
 
-class Stop:
-    """Turns the first SIGTERM or Ctrl-C into a wish; the second is not waited for."""
+class StopSignal:
+    """Records the first SIGTERM or Ctrl-C, so that the command can finish. A second one ends it at once."""
 
     def __init__(self) -> None:
-        self.wished = False
+        self.received = False
         self.exit_code = Exit.OK
         for number in (signal.SIGTERM, signal.SIGINT):
-            # A shell starts a job in the background with Ctrl-C ignored; that is its choice.
+            # A shell starts a background job with Ctrl-C ignored. It stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._wish)
+                signal.signal(number, self._receive)
 
-    def _wish(self, number: int, _frame: FrameType | None) -> None:
-        self.wished = True
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        self.received = True
         self.exit_code = Exit.INTERRUPTED if number == signal.SIGINT else Exit.OK
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class Watch:
-    """Polls, and sits out an outage that comes after a good start."""
+class Poller:
+    """Polls a subscription. After a good start it waits out an outage of the log."""
 
     def __init__(self, subscription: Subscription, timeout: float | None) -> None:
         self._subscription = subscription
         self._timeout = timeout
-        self._began = self._last = time.monotonic()
-        self._reached = False
+        self._started = self._last_delivery = time.monotonic()
+        self._has_delivered = False
         self._outage: TransportUnavailable | None = None
-        self.ended = False
+        self.timed_out = False
 
     def poll(self, limit: int) -> Sequence[Delivery]:
-        """Return what came, perhaps nothing; ``ended`` is set once --timeout has passed."""
+        """Return what arrived, perhaps nothing. Sets ``timed_out`` once --timeout has passed."""
         try:
-            deliveries = self._subscription.poll(limit, self._patience())
+            deliveries = self._subscription.poll(limit, self._poll_seconds())
         except TransportUnavailable as error:
-            self._sit_out(error)
+            self._wait_out(error)
             deliveries = ()
         else:
             self._outage = None
         if deliveries:
-            self._reached = True
-            self._last = time.monotonic()
-        elif self._timeout is not None and self._patience() <= 0:
-            self.ended = True
+            self._has_delivered = True
+            self._last_delivery = time.monotonic()
+        elif self._timeout is not None and self._poll_seconds() <= 0:
+            self.timed_out = True
             if self._outage is not None:
                 raise self._outage
         return deliveries
 
-    def _patience(self) -> float:
+    def _poll_seconds(self) -> float:
         if self._timeout is None:
-            return WAIT
-        return min(WAIT, max(0.0, self._last + self._timeout - time.monotonic()))
+            return POLL_SECONDS
+        return min(POLL_SECONDS, max(0.0, self._last_delivery + self._timeout - time.monotonic()))
 
-    def _sit_out(self, error: TransportUnavailable) -> None:
-        # That a poll came back empty says nothing: a refusal may be on its way.
-        if not self._reached and time.monotonic() - self._began < START:
+    def _wait_out(self, error: TransportUnavailable) -> None:
+        # An empty poll does not prove a good start: the broker's refusal may not have arrived yet.
+        if not self._has_delivered and time.monotonic() - self._started < STARTUP_SECONDS:
             raise error
         if self._outage is None:
             text.note(f"{error}; waiting for it to come back")
         self._outage = error
-        time.sleep(WAIT)
+        time.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Jars that a command needs, fetched before a person's eyes."""
+"""Downloading the jars that a command needs, with a progress bar."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from notifier_kafka.jvm import jars
 
 
 def fetch(name: str, java_option: str | None = None) -> list[Path]:
-    """Return a set of jars; what the cache lacks of it is fetched with a bar."""
+    """Return a set of jars; download with a bar those that the cache does not have."""
     missing = len(jars.missing(name))
     if not missing:
         return jars.fetch(name)
@@ -15,7 +15,7 @@ def fetch(name: str, java_option: str | None = None) -> list[Path]:
     found = jars.fetch(
         name,
         java_option=java_option,
-        progress=lambda there, _all: bar.show(there, f"{there} of {missing} jars"),
+        progress=lambda done, _total: bar.show(done, f"{done} of {missing} jars"),
     )
     bar.end(f"{missing} jars")
     return found

@@ -10,13 +10,13 @@ from typing import Any, Never, cast
 
 from notifier_kafka.cli.exits import UsageError
 
-BLOCK = 512 * 1024
+BLOCK_BYTES = 512 * 1024
 STDIN = "-"
-FILE_MARK = "@"
+FILE_PREFIX = "@"
 
 
 def read_one(argument: str, *, as_text: bool) -> Any:
-    """Return the payload that an argument is, or that the file or pipe it names holds."""
+    """Return the payload in an argument, or in the file or pipe that the argument names."""
     if not _is_source(argument):
         return parse(argument, "PAYLOAD", as_text=as_text)
     with _open(argument) as (stream, name):
@@ -26,11 +26,11 @@ def read_one(argument: str, *, as_text: bool) -> Any:
 def read_lines(argument: str, *, as_text: bool) -> Iterator[list[Any]]:
     """Yield the payloads of a file or pipe, one a line, as they become readable.
 
-    Each list is what one read brought, so that a line of a slow pipe is sent at once and
-    a long file in large batches. Empty lines are passed over.
+    Each list is the result of one read, so that a line of a slow pipe is sent at once and a
+    long file in large batches. Empty lines are skipped.
     """
     if not _is_source(argument):
-        raise UsageError(f"--lines reads from {STDIN} or {FILE_MARK}FILE, not from an argument")
+        raise UsageError(f"--lines reads from {STDIN} or {FILE_PREFIX}FILE, not from an argument")
     with _open(argument) as (stream, name):
         number = 0
         for lines in _blocks(stream):
@@ -44,7 +44,7 @@ def read_lines(argument: str, *, as_text: bool) -> Iterator[list[Any]]:
 
 
 def parse(payload: str, where: str, *, as_text: bool) -> Any:
-    """Return the JSON value that ``payload`` spells, or the text itself."""
+    """Return the JSON value in ``payload``, or the text itself."""
     if as_text:
         return payload
     try:
@@ -56,11 +56,11 @@ def parse(payload: str, where: str, *, as_text: bool) -> Any:
 
 
 def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _is_source(argument: str) -> bool:
-    return argument == STDIN or argument.startswith(FILE_MARK)
+    return argument == STDIN or argument.startswith(FILE_PREFIX)
 
 
 @contextlib.contextmanager
@@ -68,9 +68,9 @@ def _open(argument: str) -> Iterator[tuple[io.BufferedReader, str]]:
     if argument == STDIN:
         yield cast(io.BufferedReader, sys.stdin.buffer), "standard input"
         return
-    path = argument.removeprefix(FILE_MARK)
+    path = argument.removeprefix(FILE_PREFIX)
     try:
-        stream = open(path, "rb")  # noqa: SIM115 - closed below; an error in its use is not one of opening
+        stream = open(path, "rb")  # noqa: SIM115 - closed below; the except is for opening only
     except OSError as error:
         raise UsageError(f"cannot read {path!r}: {os.strerror(error.errno or 0)}") from None
     with stream:
@@ -79,7 +79,7 @@ def _open(argument: str) -> Iterator[tuple[io.BufferedReader, str]]:
 
 def _blocks(stream: io.BufferedReader) -> Iterator[list[bytes]]:
     rest = b""
-    while block := stream.read1(BLOCK):
+    while block := stream.read1(BLOCK_BYTES):
         *lines, rest = (rest + block).split(b"\n")
         if lines:
             yield lines

@@ -14,7 +14,7 @@ BEAT = 0.2
 @contextlib.contextmanager
 def shown(job: Job) -> Iterator[None]:
     """Draw a bar on stderr while a run goes on; nothing where nobody looks."""
-    if not progress_bar.drawn():
+    if not progress_bar.is_drawn():
         yield
         return
     ended = threading.Event()

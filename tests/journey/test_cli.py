@@ -1,4 +1,4 @@
-"""The command line as its users have it: processes, pipes, signals and an SQLite file."""
+"""The command line as users run it: with processes, pipes, signals and an SQLite file."""
 
 import contextlib
 import csv
@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Cli:
-    """Runs the program on an SQLite log and in a home of its own."""
+    """Runs the program on a new SQLite log, in a new home directory."""
 
     def __init__(self, home: pathlib.Path) -> None:
         self.home = home
@@ -49,7 +49,7 @@ class Cli:
         self, *arguments: str, given: str = "", url: str | None = "", **kwargs: Any
     ) -> tuple[int, str, str]:
         process = self.start(*arguments, url=url, **kwargs)
-        out, err = process.communicate(given, timeout=PATIENCE)
+        out, err = process.communicate(given, timeout=TIMEOUT_SECONDS)
         return process.returncode, out, err
 
     def rows(self, *arguments: str, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ class Cli:
         return json.loads(out)
 
     def lines(self, *arguments: str) -> list[dict[str, Any]]:
-        """Everything on the log, as an onlooker sees it."""
+        """Return all notifications of the log, as ``listen`` without a pool prints them."""
         code, out, err = self.run("listen", "--from", "beginning", "--timeout", "0.5", *arguments)
         assert (code, err) == (0, "")
         return [json.loads(line) for line in out.splitlines()]
@@ -75,7 +75,7 @@ def cli(tmp_path: pathlib.Path) -> Iterator[Cli]:
 
 
 def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.05)
@@ -93,14 +93,14 @@ def write_malformed(cli: Cli, *values: bytes | None) -> None:
     publisher = lent.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
     for value in values:
         publisher.offer(Record("notifications.info", value))
-    assert publisher.flush(PATIENCE) == 0
+    assert publisher.flush(TIMEOUT_SECONDS) == 0
     publisher.close()
     lent.cleanup()
 
 
 @contextlib.contextmanager
 def published_to(cli: Cli, prefix: str) -> Iterator[None]:
-    """Publish to the topic whose name begins like this, from when it is there until the block ends."""
+    """Publish to the topic with this prefix, as soon as it exists and until the block ends."""
     from oslo_config import cfg
 
     from notifier_kafka.publishing import notifier, transport
@@ -175,7 +175,7 @@ def test_a_bad_line_after_good_ones_is_partial_and_says_what_was_sent(cli: Cli) 
     process.stdin.write('{"n": 1}\n')
     process.stdin.flush()
     assert process.stdout.readline().startswith("notifications.info ")
-    out, err = process.communicate("no json\n", timeout=PATIENCE)
+    out, err = process.communicate("no json\n", timeout=TIMEOUT_SECONDS)
     assert process.returncode == 4, err
     assert out == ""
     assert err.startswith("notifier-kafka: stopped after 1 sent: standard input, line 2 is not JSON")
@@ -240,7 +240,7 @@ def test_a_channel_that_puts_nothing_on_a_log_is_no_success(cli: Cli) -> None:
     ini.write_text("[notifications]\ndriver = noop\n")
     code, out, err = cli.run("send", "1", "--config-file", str(ini))
     assert (code, out.strip()) == (5, "")
-    assert "put nothing on a log" in err
+    assert "do not publish to the log" in err
 
 
 def test_malformed_records_are_noted_and_cost_no_neighbour(cli: Cli) -> None:
@@ -280,7 +280,7 @@ def test_the_last_ones_and_what_comes(cli: Cli) -> None:
     cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(40, 60)))
     until(lambda: len(payloads()) >= 25)
     onlooker.send_signal(signal.SIGTERM)
-    _, err = onlooker.communicate(timeout=PATIENCE)
+    _, err = onlooker.communicate(timeout=TIMEOUT_SECONDS)
     assert (onlooker.returncode, err) == (0, "")
     assert sorted(payloads()) == list(range(35, 60))
     assert sorted(each["payload"] for each in cli.lines("--from", "-3")) == [57, 58, 59]
@@ -356,7 +356,7 @@ def test_an_onlooker_begins_at_the_end_and_ends_on_sigterm(cli: Cli, arguments: 
 
     until(poke)
     onlooker.send_signal(signal.SIGTERM)
-    _, err = onlooker.communicate(timeout=PATIENCE)
+    _, err = onlooker.communicate(timeout=TIMEOUT_SECONDS)
     assert (onlooker.returncode, err) == (0, "")
     payloads = [json.loads(line)["payload"] for line in seen.read_text().splitlines()]
     assert set(payloads) == {"after"}
@@ -374,12 +374,12 @@ def test_a_pool_goes_on_where_its_last_member_ended(cli: Cli) -> None:
 
 
 def test_what_a_killed_member_did_not_write_comes_to_the_next(cli: Cli) -> None:
-    # The lease of the dead ends after two seconds instead of ten.
+    # A killed member loses its partitions after two seconds instead of ten.
     cli.url += "?session_timeout=2"
     cli.run("send", "--lines", "-", given="\n".join(str(n) for n in range(3_000)))
     victim = cli.start("listen", "--pool", "p")
     assert victim.stdout is not None
-    # Its pipe fills up, so that it is in the middle of a batch.
+    # Its pipe fills up, which stops it within a batch.
     written = [victim.stdout.readline()]
     victim.kill()
     written += victim.stdout.readlines()
@@ -389,7 +389,7 @@ def test_what_a_killed_member_did_not_write_comes_to_the_next(cli: Cli) -> None:
         heir = cli.start("listen", "--pool", "p", stdout=stream)
     until(lambda: {json.loads(line)["payload"] for line in whole + _whole(rest)} == set(range(3_000)))
     heir.send_signal(signal.SIGTERM)
-    assert heir.wait(PATIENCE) == 0
+    assert heir.wait(TIMEOUT_SECONDS) == 0
 
 
 def test_what_a_reader_left_unread_comes_to_the_next_member(cli: Cli) -> None:
@@ -397,7 +397,7 @@ def test_what_a_reader_left_unread_comes_to_the_next_member(cli: Cli) -> None:
     left = cli.start("listen", "--pool", "p")
     assert left.stdout is not None
     left.stdout.close()
-    assert left.wait(PATIENCE) == 141
+    assert left.wait(TIMEOUT_SECONDS) == 141
     code, out, _ = cli.run("listen", "--pool", "p", "--max", "50")
     assert code == 0
     assert {json.loads(line)["payload"] for line in out.splitlines()} == set(range(50))
@@ -407,7 +407,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli) -> None:
     process = cli.start("listen")
     until(lambda: _catches(process.pid, signal.SIGTERM))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, out, err) == (130, "", "")
 
 
@@ -419,7 +419,7 @@ def test_ctrl_c_while_sending(cli: Cli) -> None:
     process.stdin.flush()
     assert process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 130
+    assert process.wait(TIMEOUT_SECONDS) == 130
     assert process.stderr is not None
     assert process.stderr.read() == ""
 
@@ -446,7 +446,7 @@ def test_a_reader_that_leaves_gets_no_traceback(cli: Cli, arguments: tuple[str, 
     process = cli.start(*arguments, cwd=cli.home)
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(PATIENCE) == 141
+    assert process.wait(TIMEOUT_SECONDS) == 141
     assert process.stderr is not None
     assert process.stderr.read() == ""
 
@@ -454,9 +454,9 @@ def test_a_reader_that_leaves_gets_no_traceback(cli: Cli, arguments: tuple[str, 
 def test_the_demonstration_reconciles_without_spark(cli: Cli) -> None:
     code, out, err = cli.run("demo", "--count", "2000", "--no-spark", url=None)
     assert code == 0, err
-    assert "published 2,000 = handled 2,000; lost 0" in out
-    assert "malformed published 5 = set aside 5" in out
-    assert "duplicate published 4 = delivered again 4" in out
+    assert "notifications: 2,000 published = 2,000 handled; 0 lost" in out
+    assert "malformed: 5 published = 5 set aside" in out
+    assert "duplicate: 4 published = 4 redelivered" in out
     assert "compute.instance.create.start" in out
     assert "aggregated" not in out
     assert "\r" not in err
@@ -467,7 +467,7 @@ def test_the_demonstration_publishes_no_faster_than_its_log_takes(cli: Cli) -> N
     cli.environment["OS_NOTIFICATIONS__OUTBOX_RECORDS"] = "1500"
     code, out, err = cli.run("demo", "--count", "50000", "--no-spark", url=None)
     assert code == 0, err
-    assert "published 50,000 = handled 50,000; lost 0" in out
+    assert "notifications: 50,000 published = 50,000 handled; 0 lost" in out
 
 
 def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
@@ -476,17 +476,17 @@ def test_the_demonstration_on_a_log_leaves_no_topic_behind(cli: Cli) -> None:
     assert code == 0, err
     rows = json.loads(out)
     assert sum(row["published"] for row in rows) == sum(row["handled"] for row in rows) == 300
-    assert "published 300 = handled 300" in err
+    assert "notifications: 300 published = 300 handled" in err
     assert [row["name"] for row in cli.rows("topics", "list")] == ["notifications.info"]
 
 
 def test_sums_that_do_not_agree_are_an_error(cli: Cli) -> None:
-    """Somebody else publishes to the topic of the demonstration, whose listeners hear it too."""
+    """Another program publishes to the demonstration's topic, and its listeners receive that too."""
     process = cli.start("demo", "--count", "50000", "--no-spark")
     with published_to(cli, "notifier-kafka-demo-"):
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 4, err
-    assert err.splitlines()[-1] == "notifier-kafka: the sums do not agree"
+    assert err.splitlines()[-1] == "notifier-kafka: the counts do not agree"
     assert re.search(r"^\| a\.stranger's +\| +0 \| +[1-9]\d* \|$", out, re.MULTILINE), out
 
 
@@ -498,7 +498,7 @@ def test_the_demonstration_leaves_nothing_behind_when_it_is_ended(cli: Cli, numb
     process = cli.start("demo", "--no-spark", "--count", "300000", url=None)
     until(lambda: list(left.glob("notifier-kafka-demo-*/log.db")))
     process.send_signal(number)
-    assert process.wait(PATIENCE) == 130
+    assert process.wait(TIMEOUT_SECONDS) == 130
     assert list(left.iterdir()) == []
 
 
@@ -543,7 +543,7 @@ def test_the_demonstration_refuses_at_once(cli: Cli, arguments: tuple[str, ...],
 
 
 def _later(moment: str) -> str:
-    """Say which moment is a millisecond later."""
+    """Return the time a millisecond later."""
     later = datetime.datetime.fromisoformat(moment) + datetime.timedelta(milliseconds=1)
     return later.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -553,7 +553,7 @@ def _whole(path: pathlib.Path) -> list[str]:
 
 
 def _catches(pid: int, number: signal.Signals) -> bool:
-    """Say whether a process has a handler of its own for a signal."""
+    """Tell whether a process has a handler for a signal."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
     return bool(int(mask, 16) >> (number - 1) & 1)

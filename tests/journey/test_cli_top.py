@@ -1,4 +1,4 @@
-"""The live view, on an SQLite log: a screen on a terminal, plain lines and objects elsewhere."""
+"""The live view of an SQLite log: a screen on a terminal, plain lines and objects elsewhere."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 HOSTILE = "evil\x1b[2J\x9b\u202e"
 
 
 class Log:
-    """The program on a log of its own."""
+    """Runs the program on a new log."""
 
     def __init__(self, home: pathlib.Path) -> None:
         self.command = [sys.executable, "-m", "notifier_kafka.cli.main"]
@@ -53,7 +53,7 @@ def test_objects_for_programs(log: Log, tmp_path: pathlib.Path) -> None:
     with seen.open("w") as stream:
         top = log.start("top", "--json", "--interval", "0.5", stdout=stream)
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not seen.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -67,7 +67,7 @@ def test_objects_for_programs(log: Log, tmp_path: pathlib.Path) -> None:
                 break
             time.sleep(0.05)
         top.send_signal(signal.SIGINT)
-        assert top.wait(PATIENCE) == 130
+        assert top.wait(TIMEOUT_SECONDS) == 130
     finally:
         top.kill()
         top.wait()
@@ -95,7 +95,7 @@ def test_a_line_for_each_type(log: Log, tmp_path: pathlib.Path, form: str, heade
     with seen.open("w") as stream:
         top = log.start("top", "-f", form, "--interval", "0.5", stdout=stream)
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while seen.read_text().count("order.paid") < 2:
             assert time.monotonic() < deadline, seen.read_text()
             feed(log)
@@ -115,7 +115,7 @@ def test_a_screen_on_a_terminal_that_nobody_else_steers(log: Log, no_color: str)
     top = log.start("top", "--interval", "0.5", stdout=theirs)
     os.close(theirs)
     shown = b""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     try:
         fed = False
         while not all(each in shown for each in (b"order.paid", b"evil", "…".encode())):
@@ -126,12 +126,12 @@ def test_a_screen_on_a_terminal_that_nobody_else_steers(log: Log, no_color: str)
                 feed(log)
                 log.run("send", "1", "--event-type", "long." * 20)
         top.send_signal(signal.SIGTERM)
-        assert top.wait(PATIENCE) == 0
+        assert top.wait(TIMEOUT_SECONDS) == 0
     finally:
         top.kill()
         top.wait()
         os.close(ours)
-    # Its last part may end within a character.
+    # The last part may end within a character.
     text = shown.decode(errors="replace")
     assert "evil\\x1b[2J\\x9b\\u202e" in text
     assert "\x1b[2J" not in text
@@ -140,6 +140,6 @@ def test_a_screen_on_a_terminal_that_nobody_else_steers(log: Log, no_color: str)
     for code in text.split("\x1b[")[1:]:
         assert code.startswith(("H", "K", "J", "31m", "0m"))
     assert "accounting" in text
-    # One that is longer than its column says so.
+    # A name that is longer than its column ends in an ellipsis.
     assert f"{('long.' * 20)[:58]}…" in text
     assert max(len(screen.split("\r\n")) for screen in text.split("\x1b[H")) <= 12

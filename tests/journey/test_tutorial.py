@@ -1,4 +1,4 @@
-"""What the README and the first steps show does what they say."""
+"""The programs and commands in the README and the first steps do what these promise."""
 
 import datetime
 import os
@@ -31,7 +31,7 @@ def environment(tmp_path: pathlib.Path) -> dict[str, str]:
 
 
 def talk(program: str, directory: pathlib.Path, environment: dict[str, str], lines: int) -> list[str]:
-    """Run a program; press Enter when it has said so many lines. Return all that it said."""
+    """Run a program, and press Enter after a number of lines. Return its output."""
     with subprocess.Popen(
         [sys.executable, "-u", "-c", program],
         cwd=directory,
@@ -51,7 +51,7 @@ def talk(program: str, directory: pathlib.Path, environment: dict[str, str], lin
 
 
 def first_line(command: list[str], directory: pathlib.Path, environment: dict[str, str]) -> str:
-    """Run what goes on until it is told to end, and tell it so when it has said something."""
+    """Run a command until it prints its first line, and stop it. Return this line."""
     with subprocess.Popen(
         command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
@@ -91,17 +91,19 @@ def test_the_programs_of_the_first_steps(tmp_path: pathlib.Path, environment: di
 
 
 def test_the_sums_of_the_demonstration() -> None:
-    """What is shown is what the day that it makes up has, counted alike on all sides."""
+    """The output shown in the docs has the counts of the day that is published."""
     _, parser, _ = main.App().find(["demo"])
-    script = traffic.script(parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC))
-    types = Counter(str(each.event_type) for each in (*script.first, *script.late))
+    day = traffic.make_traffic(
+        parser.get_default("count"), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+    )
+    types = Counter(str(each.event_type) for each in (*day.on_time, *day.late))
     sums = {
-        "duplicate": len(script.again),
-        "malformed": len(sandbox.MALFORMED),
-        "late": len(script.late),
+        "duplicate": len(day.duplicates),
+        "malformed": len(sandbox.MALFORMED_VALUES),
+        "late": len(day.late),
     }
     agreeing = demo.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
-    assert agreeing.agrees()
+    assert agreeing.counts_agree()
     [shown] = [block for block in blocks("docs/first-steps.md", "console") if "$ " not in block]
     assert shown.splitlines() == list(agreeing.lines())
 

@@ -44,7 +44,7 @@ def test_a_topic_is_made_shown_purged_and_deleted(run: Run, connect: Connect, to
     ]
     code, _, err = run("topics", "create", topic)
     assert code == 5
-    assert "is there already" in err
+    assert "exists already" in err
 
     publish(connect(), *(Record(topic, b"x", b"%d" % key) for key in range(20)))
     shown = rows(run, "topics", "show", topic)
@@ -153,7 +153,7 @@ def test_what_kafka_keeps_for_itself_is_not_deleted(run: Run, connect: Connect, 
     for verb in ("delete", "purge"):
         code, out, err = run("topics", verb, "__consumer_offsets", "--yes")
         assert (code, out) == (2, "")
-        assert "is the log's own" in err
+        assert "is an internal topic of the log" in err
     assert driver.admin().describe_group(topic).positions == {Partition(topic, 0): 1}
 
 

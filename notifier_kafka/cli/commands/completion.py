@@ -1,7 +1,7 @@
-"""``notifier-kafka complete``: what a shell needs to complete commands and their options.
+"""``notifier-kafka complete``: print a script with which a shell completes commands and options.
 
-Each script finds the command among the words that stand before the cursor and offers what may
-follow it. None needs a package beside the shell; where nothing fits, shells complete files.
+Each script finds the command among the words before the cursor, and offers what may follow it.
+It needs no package besides the shell. If nothing matches, the shell completes file names.
 """
 
 import argparse
@@ -12,8 +12,8 @@ from cliff.command import Command as Base
 
 from notifier_kafka.cli.command import Command
 
-Words = dict[str, list[str]]
-"""What may follow: by the words of a command, each with a space before it; "" is the program."""
+NextWords = dict[str, list[str]]
+"""What may follow the words of a command, each with a space before it; "" is the program itself."""
 
 _BASH = """\
 _{function}() {{
@@ -45,7 +45,7 @@ _{function}() {{
     esac
     compadd -- ${{=offered}} || _files
 }}
-# Read by the completion system it is a function's body; read by a person's .zshrc it names one.
+# The completion system loads this file as a function's body; a .zshrc sources it.
 if [[ $funcstack[1] == _{function} ]]; then
     _{function} "$@"
 else
@@ -68,49 +68,51 @@ end
 
 
 class Complete(Command):
-    """Print a script that has a shell complete commands and options."""
+    """Print a script with which a shell completes commands and options."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("--shell", choices=sorted(SCRIPTS), default="bash", help="bash without it.")
+        parser.add_argument(
+            "--shell", choices=sorted(SCRIPTS), default="bash", help="The shell. Default: %(default)s."
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         self.app.stdout.write(SCRIPTS[parsed_args.shell](self.program.NAME, self._words()))
 
-    def _words(self) -> Words:
-        found: Words = {"": _options(self.program.parser)}
+    def _words(self) -> NextWords:
+        next_words: NextWords = {"": _option_names(self.program.parser)}
         for name, entry in sorted(self.program.command_manager):
             at = ""
             for word in name.split():
-                if word not in (following := found.setdefault(at, [])):
+                if word not in (following := next_words.setdefault(at, [])):
                     following.append(word)
                 at += f" {word}"
             made: Base = entry.load()(self.program, self.app_args, cmd_name=name)
-            found[at] = _options(made.get_parser(name))
-        return found
+            next_words[at] = _option_names(made.get_parser(name))
+        return next_words
 
 
-def _options(parser: argparse.ArgumentParser) -> list[str]:
-    actions = parser._actions  # noqa: SLF001 - there is no other list of them
+def _option_names(parser: argparse.ArgumentParser) -> list[str]:
+    actions = parser._actions  # noqa: SLF001 - argparse has no public list of them
     return sorted({text for action in actions for text in action.option_strings if text[:2] == "--"})
 
 
-def _cases(found: Words) -> str:
-    return "\n".join(f'        "{at}") offered="{" ".join(words)}" ;;' for at, words in found.items())
+def _case_lines(next_words: NextWords) -> str:
+    return "\n".join(f'        "{at}") offered="{" ".join(words)}" ;;' for at, words in next_words.items())
 
 
-def _by(template: str, program: str, found: Words) -> str:
-    nodes = "|".join(f'"{at}"' for at in found if at)
+def _fill(template: str, program: str, next_words: NextWords) -> str:
+    nodes = "|".join(f'"{at}"' for at in next_words if at)
     function = program.replace("-", "_")
-    return template.format(function=function, program=program, nodes=nodes, cases=_cases(found))
+    return template.format(function=function, program=program, nodes=nodes, cases=_case_lines(next_words))
 
 
-def _fish(program: str, found: Words) -> str:
+def _fish(program: str, next_words: NextWords) -> str:
     function = program.replace("-", "_")
-    nodes = " ".join(f'"{at}"' for at in found if at)
+    nodes = " ".join(f'"{at}"' for at in next_words if at)
     lines = [_FISH.format(function=function, nodes=nodes)]
-    for at, words in found.items():
+    for at, words in next_words.items():
         asked = f"complete -c {program} -n '__{function}_at \"{at}\"'"
         options = [word for word in words if word.startswith("--")]
         commands = [word for word in words if word not in options]
@@ -119,8 +121,8 @@ def _fish(program: str, found: Words) -> str:
     return "".join(lines)
 
 
-SCRIPTS: dict[str, Callable[[str, Words], str]] = {
-    "bash": functools.partial(_by, _BASH),
+SCRIPTS: dict[str, Callable[[str, NextWords], str]] = {
+    "bash": functools.partial(_fill, _BASH),
     "fish": _fish,
-    "zsh": functools.partial(_by, _ZSH),
+    "zsh": functools.partial(_fill, _ZSH),
 }

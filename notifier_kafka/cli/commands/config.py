@@ -1,4 +1,4 @@
-"""``notifier-kafka config ...``: a sample, what counts, what is wrong, and a plain client's JSON."""
+"""``notifier-kafka config ...``: print a sample, show and validate the configuration, import JSON."""
 
 import argparse
 import json
@@ -16,9 +16,9 @@ from notifier_kafka.cli.output.cells import ABSENT
 from notifier_kafka.config import transport_url
 from notifier_kafka.errors import ConfigurationError
 
-WIDTH = "79"  # that of the sample in the checkout
-# What the plain client acts upon itself, and the option that says the same to a listener.
-_COUNTERPARTS = {
+WRAP_WIDTH = "79"  # that of the sample in the repository
+# Properties that the bytes client handles itself, and the options that mean the same here.
+_EQUIVALENT_OPTIONS = {
     "buffer.memory": ("notifications", "outbox_bytes"),
     "retries": ("notifications", "retry"),
     "group.id": ("listener", "group"),
@@ -26,11 +26,11 @@ _COUNTERPARTS = {
     "max.poll.records": ("listener", "batch_size"),
 }
 _KINDS = (json_config.PRODUCER, json_config.CONSUMER)
-_ALONE = ("auto.offset.reset", "enable.auto.commit", "producer.type")
+_WITHOUT_EQUIVALENT = ("auto.offset.reset", "enable.auto.commit", "producer.type")
 
 
 class ShowSample(Command):
-    """Print a configuration file with every option, explained and commented out."""
+    """Print a sample configuration file: every option, explained and commented out."""
 
     def take_action(
         self,
@@ -38,30 +38,35 @@ class ShowSample(Command):
     ) -> None:
         conf = cfg.ConfigOpts()
         generator.register_cli_opts(conf)
-        names = [word for name in installed_options.namespaces() for word in ("--namespace", name)]
-        conf([*names, "--wrap-width", WIDTH], default_config_files=[], default_config_dirs=[])
+        names = [word for name in installed_options.generator_namespaces() for word in ("--namespace", name)]
+        conf([*names, "--wrap-width", WRAP_WIDTH], default_config_files=[], default_config_dirs=[])
         generator.generate(conf, self.app.stdout)
 
 
 class ShowConfig(Lister):
-    """Show the value of each option that counts and where it comes from; secrets are masked."""
+    """Show the effective value of each option, and where it was set.
+
+    Secrets are masked.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("--set", action="store_true", help="Leave out what is at its default.")
+        parser.add_argument("--set", action="store_true", help="Only options that are set.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        found = installed_options.settings(self.program.configuration(), self.program.options.transport_url)
-        rows = [_row(each) for each in found if each.place or not parsed_args.set]
+        settings = installed_options.settings(
+            self.program.configuration(), self.program.options.transport_url
+        )
+        rows = [_row(each) for each in settings if each.origin or not parsed_args.set]
         return ("group", "option", "value", "origin"), rows
 
 
 class ValidateConfig(LineLister):
-    """Print a line for each thing that is wrong with the configuration; exit code 5 if any is.
+    """Check the configuration, and print one line per problem.
 
-    Looks at names, values, the channels, keys and drivers that they name and the transport
-    URL. Reaches for no broker: 'doctor' does.
+    The exit code is 5 if there is a problem. Checks the names of options, their values, the
+    plugins that they name, and the transport URL. Does not connect to the log; 'doctor' does.
     """
 
     def take_action(
@@ -69,31 +74,29 @@ class ValidateConfig(LineLister):
         parsed_args: argparse.Namespace,  # noqa: ARG002 - the signature is cliff's
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         self._conf = self.program.configuration()
-        self._found = list(installed_options.problems(self._conf, self.program.options.transport_url))
-        rows = [tuple(text.visible(each) for each in problem) for problem in self._found]
+        self._problems = list(installed_options.find_problems(self._conf, self.program.options.transport_url))
+        rows = [tuple(text.visible(each) for each in problem) for problem in self._problems]
         return installed_options.Problem._fields, rows
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         super().run(parsed_args)
-        if self._found:
+        if self._problems:
             return Exit.CONFIGURATION
         if parsed_args.formatter == "table":
-            read = (
-                ", ".join(map(str, installed_options.files(self._conf)))
-                or "no file was read, the defaults count"
-            )
-            self.app.stdout.write(f"nothing is wrong: {text.visible(read)}\n")
+            files = ", ".join(map(str, installed_options.config_files(self._conf)))
+            checked = files or "no file was read; defaults and environment variables apply"
+            self.app.stdout.write(f"no problems found: {text.visible(checked)}\n")
         return Exit.OK
 
-    def line(self, *row: Any) -> str:
+    def format_row(self, *row: Any) -> str:
         return f"{installed_options.Problem(*row)}\n"
 
 
 class ImportConfig(Command):
-    """Turn the JSON configuration of a plain Kafka client into an INI file.
+    """Convert the JSON configuration of a plain Kafka client to an INI file.
 
-    It looks like {"Type": "KafkaProducerConfig", "Properties": {...}}, or KafkaConsumerConfig.
-    The file may hold a password.
+    The JSON looks like {"Type": "KafkaProducerConfig", "Properties": {...}}, or has the type
+    KafkaConsumerConfig. The output includes the passwords.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -107,38 +110,40 @@ class ImportConfig(Command):
 
 
 def ini(config: str) -> str:
-    """Write the INI file that says what the plain client's configuration says."""
+    """Format the configuration of a plain client as an INI file."""
     kind = _kind(config)
     properties = json_config.read(config, kind)
-    # Text of an INI file that begins a line of its own would be another option.
+    # A line break in a value would begin another option.
     for name, value in properties.items():
         if not value.isprintable():
-            raise ConfigurationError(f"property {name}: an INI file has no place for control characters")
+            raise ConfigurationError(f"property {name}: an INI file cannot hold control characters")
     address = transport_url.TransportURL.parse(cfg.ConfigOpts(), json_config.url(properties, kind))
     query, address.query = address.query, {}
     sections = {"DEFAULT": {"transport_url": str(address)}, "notifications": {"driver": "messagingv2"}}
     if kind == json_config.CONSUMER:
         del sections["notifications"]
-    alone = []
+    comments = []
     for name, value in properties.items():
-        if name in _COUNTERPARTS and value != "none":
-            group, option = _COUNTERPARTS[name]
+        if name in _EQUIVALENT_OPTIONS and value != "none":
+            group, option = _EQUIVALENT_OPTIONS[name]
             sections.setdefault(group, {})[option] = value
-        elif name in _ALONE:
-            alone.append(f"# {name} = {value} has no counterpart.\n")
+        elif name in _WITHOUT_EQUIVALENT:
+            comments.append(f"# {name} = {value} has no equivalent option.\n")
     sections[f"drivers_{address.transport}"] = query
-    return "".join(alone) + "\n".join(_section(name, values) for name, values in sections.items() if values)
+    return "".join(comments) + "\n".join(
+        _section(name, values) for name, values in sections.items() if values
+    )
 
 
 def _kind(config: str) -> str:
     try:
         parsed = json.loads(config)
     except ValueError:
-        parsed = None  # read() says what is wrong with it
-    found = parsed.get("Type", "") if isinstance(parsed, dict) else json_config.PRODUCER
-    if found not in _KINDS:
-        raise ConfigurationError(f'"Type" is {found!r}; it is one of {", ".join(_KINDS)}')
-    return str(found)
+        parsed = None  # json_config.read reports it
+    kind = parsed.get("Type", "") if isinstance(parsed, dict) else json_config.PRODUCER
+    if kind not in _KINDS:
+        raise ConfigurationError(f'"Type" is {kind!r}, not one of {", ".join(_KINDS)}')
+    return str(kind)
 
 
 def _section(name: str, values: dict[str, str]) -> str:
@@ -147,9 +152,9 @@ def _section(name: str, values: dict[str, str]) -> str:
 
 def _quoted(value: str) -> str:
     value = value.replace("$", "$$")
-    # The parser takes one pair of quotes away, and spaces at the ends.
-    bare = value == value.strip() and value[:1] not in ("'", '"')
-    return value if bare else f'"{value}"'
+    # The parser removes one pair of quotes, and spaces at the ends.
+    needs_no_quotes = value == value.strip() and value[:1] not in ("'", '"')
+    return value if needs_no_quotes else f'"{value}"'
 
 
 def _row(setting: installed_options.Setting) -> Sequence[Any]:
@@ -160,5 +165,5 @@ def _row(setting: installed_options.Setting) -> Sequence[Any]:
         value = ",".join(map(str, value))
     elif isinstance(value, dict):
         value = ",".join(f"{name}:{each}" for name, each in value.items())
-    shown = text.visible(value) if isinstance(value, str) else value
-    return setting.group, setting.option, shown, text.visible(setting.place or "default")
+    cell = text.visible(value) if isinstance(value, str) else value
+    return setting.group, setting.option, cell, text.visible(setting.origin or "default")

@@ -1,4 +1,4 @@
-"""``notifier-kafka drivers ...``: what is installed."""
+"""``notifier-kafka drivers ...``: list the installed plugins."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ Row = tuple[str, str, str, str, str]
 class ListDrivers(Lister):
     """List the installed drivers, Kafka clients, channels and key functions.
 
-    The last column says whether each can be loaded, and what to do when it cannot.
+    The last column tells whether each can be loaded, and if not, what to do.
     """
 
     def take_action(
@@ -30,7 +30,7 @@ class ListDrivers(Lister):
 
 
 def _rows(namespace: str) -> list[Row]:
-    # stevedore does not say which distribution an entry point is of.
+    # stevedore does not tell the distribution of an entry point.
     entries = metadata.entry_points(group=namespace)
     return sorted((namespace, e.name, e.value, _owner(e), _loads(e)) for e in entries)
 
@@ -42,6 +42,6 @@ def _owner(entry: metadata.EntryPoint) -> str:
 def _loads(entry: metadata.EntryPoint) -> str:
     try:
         entry.load()
-    except Exception as error:  # noqa: BLE001 - another's plugin; the list goes on to the next
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything; the list continues
         return f"no: {text.visible(plugins.describe_failure(entry, error))}"
     return "yes"

@@ -1,4 +1,4 @@
-"""``notifier-kafka groups ...``: the groups that read, how far they are, and moving them."""
+"""``notifier-kafka groups ...``: list groups, show their lag, and reset their positions."""
 
 import argparse
 import contextlib
@@ -16,13 +16,13 @@ from notifier_kafka.errors import TopicNotFound
 from notifier_kafka.listening import start_from
 
 TO_HELP = (
-    "earliest, latest, a time such as 2026-11-18T07:50 (UTC unless it says otherwise), or an "
-    "offset, which a partition that does not reach so far takes as its nearest end."
+    "The new position: earliest, latest, a time such as 2026-11-18T07:50 (UTC unless it has a "
+    "time zone), or an offset. A partition that does not have this offset takes the nearest one."
 )
 
 
 class ListGroups(Lister):
-    """List the groups (pools) on the log, with their members and how far each lies behind."""
+    """List the groups (pools) on the log, with their number of members and their lag."""
 
     def take_action(
         self,
@@ -32,18 +32,18 @@ class ListGroups(Lister):
         with self.program.transport() as transport:
             admin = transport.driver.admin()
             for name in sorted(admin.list_groups()):
-                # One may end while the list is made.
+                # A group may disappear meanwhile.
                 with contextlib.suppress(TopicNotFound):
-                    found = admin.describe_group(name)
-                    rows.append((text.visible(name), len(found.members), sum(found.lag.values())))
+                    description = admin.describe_group(name)
+                    rows.append((text.visible(name), len(description.members), sum(description.lag.values())))
         return ("name", "members", "lag"), rows
 
 
 class ShowLag(Lister):
     """Show a group's members, positions and lag, by partition.
 
-    A position is the next offset that the group reads; the lag is how many records it has to
-    read from there, or from the beginning without one. Members without a partition come last.
+    The position is the next offset that the group reads. The lag is the number of records from
+    there to the end, or all records if there is no position. Members without a partition come last.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -52,19 +52,17 @@ class ShowLag(Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         with self.program.transport() as transport:
             admin = transport.driver.admin()
-            found = admin.describe_group(parsed_args.group)
-            if not _is_there(admin, found):
-                raise UsageError(
-                    f"there is no group {parsed_args.group!r}; 'groups list' names those that are"
-                )
-        return ("topic", "partition", "position", "lag", "member"), list(_lag_rows(found))
+            description = admin.describe_group(parsed_args.group)
+            if not _exists(admin, description):
+                raise UsageError(f"there is no group {parsed_args.group!r}; see 'groups list'")
+        return ("topic", "partition", "position", "lag", "member"), list(_lag_rows(description))
 
 
 class ResetGroup(Lister):
-    """Move the positions of a group that has no members, forwards or backwards.
+    """Move the positions of a group, forwards or backwards.
 
-    Prints the old and the new positions, and the lag that the group then has. Nothing is
-    changed without --execute.
+    The group must have no members. Prints the old and the new positions, and the lag after
+    the reset. Without --execute this is a dry run.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -74,11 +72,11 @@ class ResetGroup(Lister):
             "--topic",
             action="append",
             metavar="T",
-            help="Only in this topic as 'topics list' names it; repeatable. Without it in all where "
-            "the group has positions.",
+            help="Only in this topic, as 'topics list' prints it; repeatable. Default: all topics "
+            "where the group has positions.",
         )
-        add("--to", type=arguments.place, required=True, metavar="PLACE", help=TO_HELP)
-        add("--execute", action="store_true", help="Do it.")
+        add("--to", type=arguments.offset_or_time, required=True, metavar="PLACE", help=TO_HELP)
+        add("--execute", action="store_true", help="Change the positions. Without it, a dry run.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
@@ -86,12 +84,12 @@ class ResetGroup(Lister):
         with self.program.transport() as transport:
             admin = transport.driver.admin()
             before = admin.describe_group(parsed_args.group)
-            spans = _spans(admin, parsed_args.topic or _topics(before))
+            spans = _spans(admin, parsed_args.topic or _topics_with_positions(before))
             after = start_from.resolve(transport.driver, spans, parsed_args.to)
             if parsed_args.execute:
                 admin.reset_group(parsed_args.group, after)
             else:
-                self._remarks = _remarks(before, parsed_args.to, there=_is_there(admin, before))
+                self._remarks = _remarks(before, parsed_args.to, exists=_exists(admin, before))
         return ("topic", "partition", "old", "new", "lag"), [
             (
                 text.visible(span.partition.topic),
@@ -105,7 +103,7 @@ class ResetGroup(Lister):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         result = super().run(parsed_args)
-        # After the positions that they are about.
+        # The remarks follow the positions on stdout.
         self.app.stdout.flush()
         for remark in self._remarks:
             text.note(remark)
@@ -113,32 +111,32 @@ class ResetGroup(Lister):
 
 
 def _add_group(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("group", metavar="GROUP", help="The group as 'groups list' names it.")
+    parser.add_argument("group", metavar="GROUP", help="The group, as 'groups list' prints it.")
     return parser
 
 
-def _is_there(admin: Admin, found: GroupDescription) -> bool:
-    return bool(found.members or found.positions) or found.name in admin.list_groups()
+def _exists(admin: Admin, description: GroupDescription) -> bool:
+    return bool(description.members or description.positions) or description.name in admin.list_groups()
 
 
-def _lag_rows(found: GroupDescription) -> Iterable[Sequence[Any]]:
-    owners = {partition: member for member, owned in found.members.items() for partition in owned}
-    for partition in sorted(found.positions.keys() | owners.keys() | found.lag.keys()):
+def _lag_rows(description: GroupDescription) -> Iterable[Sequence[Any]]:
+    owners = {partition: member for member, owned in description.members.items() for partition in owned}
+    for partition in sorted(description.positions.keys() | owners.keys() | description.lag.keys()):
         yield (
             text.visible(partition.topic),
             partition.number,
-            found.positions.get(partition, ABSENT),
-            found.lag.get(partition, ABSENT),
+            description.positions.get(partition, ABSENT),
+            description.lag.get(partition, ABSENT),
             text.visible(owners[partition]) if partition in owners else ABSENT,
         )
-    for member in sorted(member for member, owned in found.members.items() if not owned):
+    for member in sorted(member for member, owned in description.members.items() if not owned):
         yield ABSENT, ABSENT, ABSENT, ABSENT, text.visible(member)
 
 
-def _topics(found: GroupDescription) -> list[str]:
-    names = sorted({partition.topic for partition in found.positions})
+def _topics_with_positions(description: GroupDescription) -> list[str]:
+    names = sorted({partition.topic for partition in description.positions})
     if not names:
-        raise UsageError(f"group {found.name!r} has no positions; say where with --topic")
+        raise UsageError(f"group {description.name!r} has no positions; name the topics with --topic")
     return names
 
 
@@ -146,11 +144,11 @@ def _spans(admin: Admin, names: Sequence[str]) -> list[Span]:
     return [span for name in dict.fromkeys(names) for span in topics.describe(admin, name).spans]
 
 
-def _remarks(before: GroupDescription, to: Start | int, *, there: bool) -> list[str]:
+def _remarks(before: GroupDescription, to: Start | int, *, exists: bool) -> list[str]:
     remarks = []
-    if not there:
-        remarks.append(f"there is no group {before.name!r}; it would be a new one")
+    if not exists:
+        remarks.append(f"there is no group {before.name!r}; this would create it")
     if before.members:
-        remarks.append(f"members are active in the group ({len(before.members)}): stop them first")
-    place = text.iso(to) if isinstance(to, float) else to
-    return [*remarks, f"a dry run, to {place}: nothing was changed; --execute does it"]
+        remarks.append(f"the group has active members ({len(before.members)}): stop them first")
+    target = text.iso(to) if isinstance(to, float) else to
+    return [*remarks, f"a dry run, to {target}: nothing was changed; --execute resets the group"]

@@ -1,4 +1,4 @@
-"""``notifier-kafka listen`` and ``tail``: notifications as lines."""
+"""``notifier-kafka listen`` and ``tail``: print notifications as lines."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from notifier_kafka.cli import arguments
 from notifier_kafka.cli.command import Command, add_stream_format
 from notifier_kafka.cli.exits import UsageError
-from notifier_kafka.cli.follow import Stop, Watch
+from notifier_kafka.cli.follow import Poller, StopSignal
 from notifier_kafka.cli.output import notification_lines, text
 from notifier_kafka.config import options
 from notifier_kafka.contract.driver import Delivery, Driver, Positions, Start, Subscription
@@ -17,67 +17,75 @@ from notifier_kafka.notification import PRIORITIES
 from notifier_kafka.publishing.transport import NotificationTransport
 from notifier_kafka.wire import topic_names
 
-BATCH = 500
-LAST = 10  # what ``tail`` shows of the past
-SKEW = 10.0  # seconds by which the clocks of publishers may differ
+BATCH_RECORDS = 500
+TAIL_NOTIFICATIONS = 10  # that ``tail`` prints before it follows
+CLOCK_SKEW_SECONDS = 10.0  # by which the clocks of publishers may differ
 FROM_HELP = (
-    "beginning, end, -N for the last N, or a time such as 2026-11-18T07:50 (UTC unless it says otherwise). "
-    "Without it end; a pool goes on from its position, and begins here when it has none."
+    "Where to begin: beginning, end, -N for the last N, or a time such as 2026-11-18T07:50 (UTC "
+    "unless it has a time zone). Default: end; with --pool, [listener] start. A pool that has a position "
+    "continues there."
 )
-UNTIL_HELP = "Print what there is up to this time, a partition after the other, and end. Not with --pool."
+UNTIL_HELP = (
+    "Print what the log has up to this time, one partition after the other, and end. Not with --pool."
+)
 WHERE_HELP = (
-    "Only those whose FIELD begins with what RE matches; dots lead into objects: "
-    "payload.order=17$. Repeatable: all must fit."
+    "Only notifications whose FIELD matches the regular expression RE from its beginning. A dot leads "
+    "into an object: payload.order=17$. Repeatable: all must match."
 )
 
 
-class _Stream(Command):
-    """What listening and looking at the end have in common."""
+class _StreamCommand(Command):
+    """The options that listen and tail share."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add = parser.add_argument
-        add("--topic", action="append", metavar="T", help="Where, instead of the configured; repeatable.")
-        add("--priority", action="append", choices=PRIORITIES, help="Only these; repeatable.")
+        add(
+            "--topic",
+            action="append",
+            metavar="T",
+            help="Read this topic instead of the configured ones; repeatable.",
+        )
+        add("--priority", action="append", choices=PRIORITIES, help="Only this priority; repeatable.")
         add("--max", type=arguments.positive, metavar="N", help="End after N lines.")
         add(
             "--event-type",
             type=arguments.pattern,
             metavar="RE",
-            help="Only types that begin with what RE matches.",
+            help="Only event types that match the regular expression RE from their beginning.",
         )
         add("--where", action="append", type=arguments.condition, metavar="FIELD=RE", help=WHERE_HELP)
-        add("--timeout", type=arguments.seconds, metavar="S", help="End when nothing came for S seconds.")
+        add("--timeout", type=arguments.seconds, metavar="S", help="End if nothing arrives for S seconds.")
         add_stream_format(parser, "json")
         return parser
 
 
-class Listen(_Stream):
-    """Print notifications, one a line, as they arrive.
+class Listen(_StreamCommand):
+    """Print notifications, one per line, as they arrive.
 
-    With --pool the program joins the listeners of that name: each notification is printed
-    by one of them, and counts as done once its line was written. Without it the program
-    looks on and takes nothing from anyone. SIGTERM ends it with exit code 0, after the
-    lines at hand.
+    With --pool the program joins the listeners with this pool name: each notification goes to
+    one of them, and the position is committed after the line is printed. Without --pool it
+    prints every notification, and changes no group's position. SIGTERM ends it with exit code
+    0, after the lines it has received.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add = parser.add_argument
-        add("--pool", metavar="NAME", help="Share the work with the listeners of this name.")
+        add("--pool", metavar="NAME", help="Share the notifications with the other listeners of this pool.")
         add("--from", dest="start", type=arguments.start, metavar="WHEN", help=FROM_HELP)
         add("--until", type=arguments.moment, metavar="TIME", help=UNTIL_HELP)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         args = parsed_args
-        _refuse_nonsense(args)
+        _check_options(args)
         with self.program.transport() as transport:
-            stop = Stop()
+            stop = StopSignal()
             if args.until is not None:
                 _print_range(transport, args, stop)
             elif isinstance(args.start, int):
-                _print_end(transport, args, -args.start, stop)
+                _print_last_and_follow(transport, args, -args.start, stop)
             else:
                 start = args.start
                 if start is None:
@@ -86,31 +94,36 @@ class Listen(_Stream):
         return stop.exit_code
 
 
-class Tail(_Stream):
-    """Print the last notifications, and then those that come.
+class Tail(_StreamCommand):
+    """Print the last notifications, then new ones as they arrive.
 
-    What the last N are is decided before --event-type and --where.
+    --event-type and --where filter the last N, so fewer than N may be printed.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "-n", dest="last", type=arguments.positive, default=LAST, metavar="N", help=f"{LAST} without it."
+            "-n",
+            dest="last",
+            type=arguments.positive,
+            default=TAIL_NOTIFICATIONS,
+            metavar="N",
+            help="How many to print first. Default: %(default)s.",
         )
         parser.set_defaults(pool=None)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         with self.program.transport() as transport:
-            stop = Stop()
-            _print_end(transport, parsed_args, parsed_args.last, stop)
+            stop = StopSignal()
+            _print_last_and_follow(transport, parsed_args, parsed_args.last, stop)
         return stop.exit_code
 
 
 class _Printer:
-    """Prints what was asked for, until there is enough of it."""
+    """Prints the notifications that match, up to --max."""
 
-    def __init__(self, args: argparse.Namespace, stop: Stop) -> None:
+    def __init__(self, args: argparse.Namespace, stop: StopSignal) -> None:
         self._conditions = list(args.where or ())
         if args.event_type:
             self._conditions.append(("event_type", args.event_type))
@@ -121,23 +134,26 @@ class _Printer:
             self._write(header)
 
     @property
-    def ended(self) -> bool:
-        return self._stop.wished or self._left == 0
+    def is_done(self) -> bool:
+        return self._stop.received or self._left == 0
 
     @property
     def limit(self) -> int:
-        return BATCH if self._left is None else min(BATCH, self._left)
+        return BATCH_RECORDS if self._left is None else min(BATCH_RECORDS, self._left)
 
     def print(self, deliveries: Iterable[Delivery]) -> None:
-        """Print all of them, with a note for each that is no notification."""
+        """Print all that match, with a note for each malformed one."""
         for delivery in deliveries:
             try:
-                found = notification_lines.members(delivery)
-                line = self._format(found) if notification_lines.fits(found, self._conditions) else None
-            # What can be read cannot always be written: nested too deeply, a number too long.
+                fields = notification_lines.decode_fields(delivery)
+                is_wanted = notification_lines.matches_all(fields, self._conditions)
+                line = self._format(fields) if is_wanted else None
+            # Some JSON can be decoded but not encoded: nested too deeply, or a number with too many digits.
             except (ValueError, RecursionError) as error:
                 topic, number = delivery.partition
-                text.note(f"{topic}, partition {number}, offset {delivery.offset}: no notification: {error}")
+                text.note(
+                    f"{topic}, partition {number}, offset {delivery.offset}: not a notification: {error}"
+                )
                 continue
             if line is not None:
                 self._write(line)
@@ -150,58 +166,61 @@ class _Printer:
         sys.stdout.flush()
 
 
-def _refuse_nonsense(args: argparse.Namespace) -> None:
+def _check_options(args: argparse.Namespace) -> None:
     if args.pool and isinstance(args.start, int):
-        raise UsageError("listen: a pool has a position; --from -N is for looking on without --pool")
+        raise UsageError("listen: --from -N cannot be used with --pool: a pool continues at its position")
     if args.until is None:
         return
     if args.pool:
-        raise UsageError("listen: --until reads without a position; leave out --pool")
+        raise UsageError("listen: --until cannot be used with --pool")
     if isinstance(args.start, int) or args.start == "latest":
-        raise UsageError("listen: with --until, --from is beginning or a time")
+        raise UsageError("listen: with --until, --from must be beginning or a time")
     if args.until > time.time():
-        raise UsageError("listen: --until is in the future; --timeout and --max end a listener")
+        raise UsageError("listen: --until is in the future; use --timeout or --max to end a listener")
 
 
-def _bus(transport: NotificationTransport, args: argparse.Namespace) -> list[str]:
+def _bus_topics(transport: NotificationTransport, args: argparse.Namespace) -> list[str]:
     names = args.topic or options.notifications(transport.conf).topics
     virtual_host = transport.driver.virtual_host
     return [topic_names.bus_topic(t, p, virtual_host) for t in names for p in args.priority or PRIORITIES]
 
 
-def _print_range(transport: NotificationTransport, args: argparse.Namespace, stop: Stop) -> None:
+def _print_range(transport: NotificationTransport, args: argparse.Namespace, stop: StopSignal) -> None:
     printer = _Printer(args, stop)
     since = args.start if isinstance(args.start, float) else None
-    for span in transport.driver.spans(_bus(transport, args), since, args.until):
+    for span in transport.driver.spans(_bus_topics(transport, args), since, args.until):
         for delivery in transport.driver.read(span):
-            if printer.ended:
+            if printer.is_done:
                 return
             printer.print([delivery])
 
 
-def _print_end(transport: NotificationTransport, args: argparse.Namespace, count: int, stop: Stop) -> None:
+def _print_last_and_follow(
+    transport: NotificationTransport, args: argparse.Namespace, count: int, stop: StopSignal
+) -> None:
     printer = _Printer(args, stop)
-    found, ends = _last(transport.driver, _bus(transport, args), count)
-    for delivery in found:
-        if not printer.ended:
+    last, ends = _read_last(transport.driver, _bus_topics(transport, args), count)
+    for delivery in last:
+        if not printer.is_done:
             printer.print([delivery])
-    # Not from the end, which is elsewhere by the time that a subscription is there. What is
-    # before the ends seen here is passed over.
-    # A publisher's clock may be ahead, and what comes meanwhile is before that.
-    start: Start = min(_moment(max(found, key=_moment)), time.time()) - SKEW if found else "earliest"
+    # Not from "latest": records may arrive before the subscription begins. So it begins at a
+    # time before them, with a margin for wrong clocks, and skips the records before ``ends``.
+    start: Start = (
+        min(_timestamp(max(last, key=_timestamp)), time.time()) - CLOCK_SKEW_SECONDS if last else "earliest"
+    )
     _follow(transport, args, start, printer, ends)
 
 
-def _last(driver: Driver, bus: Sequence[str], count: int) -> tuple[list[Delivery], Positions]:
-    found: list[Delivery] = []
-    spans = driver.spans(bus)
+def _read_last(driver: Driver, topics: Sequence[str], count: int) -> tuple[list[Delivery], Positions]:
+    last: list[Delivery] = []
+    spans = driver.spans(topics)
     for span in spans:
-        found += driver.read(span._replace(start=max(span.start, span.stop - count)))
-        found = sorted(found, key=_moment)[-count:]
-    return found, {span.partition: span.stop for span in spans}
+        last += driver.read(span._replace(start=max(span.start, span.stop - count)))
+        last = sorted(last, key=_timestamp)[-count:]
+    return last, {span.partition: span.stop for span in spans}
 
 
-def _moment(delivery: Delivery) -> float:
+def _timestamp(delivery: Delivery) -> float:
     return delivery.timestamp
 
 
@@ -212,19 +231,19 @@ def _follow(
     printer: _Printer,
     after: Positions | None = None,
 ) -> None:
-    """Print what comes, from ``start`` on but not before the positions ``after``."""
-    if printer.ended:
+    """Print what arrives, from ``start`` on but not before the positions ``after``."""
+    if printer.is_done:
         return
     if sys.stdout.isatty() and sys.stderr.isatty():
-        # An empty screen would look as if it hung.
+        # Otherwise the screen would be empty, as if the program hung.
         names = ", ".join(args.topic or options.notifications(transport.conf).topics)
-        text.note(f"listening to {names} on {transport.url.masked()}; Ctrl-C ends it")
+        text.note(f"listening to {names} on {transport.url.masked()}; press Ctrl-C to end")
     seen = after or {}
-    subscription = transport.driver.subscribe(_bus(transport, args), args.pool, start)
+    subscription = transport.driver.subscribe(_bus_topics(transport, args), args.pool, start)
     try:
-        watch = Watch(subscription, args.timeout)
-        while not (printer.ended or watch.ended):
-            deliveries = watch.poll(printer.limit)
+        poller = Poller(subscription, args.timeout)
+        while not (printer.is_done or poller.timed_out):
+            deliveries = poller.poll(printer.limit)
             printer.print(d for d in deliveries if d.offset >= seen.get(d.partition, 0))
             if args.pool and deliveries:
                 _commit(subscription, deliveries)
@@ -238,6 +257,6 @@ def _commit(subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
         subscription.commit(positions)
     except CommitRefused as refused:
         kept = {partition: at for partition, at in positions.items() if partition not in refused.partitions}
-        text.note(f"{refused}; another listener of the pool prints these again")
+        text.note(f"{refused}; another listener of the pool will print these again")
         if kept and refused.partitions:
             subscription.commit(kept)

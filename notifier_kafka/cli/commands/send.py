@@ -1,4 +1,4 @@
-"""``notifier-kafka send``: publish from the command line and wait until it is durable."""
+"""``notifier-kafka send``: publish notifications and wait until they are durable."""
 
 import argparse
 import itertools
@@ -17,31 +17,41 @@ from notifier_kafka.publishing import notifier
 from notifier_kafka.publishing.transport import NotificationTransport
 
 COLUMNS = ("topic", "partition", "offset")
-BATCH = 5_000
+BATCH_NOTIFICATIONS = 5_000
 PAYLOAD_HELP = (
-    "JSON text, @FILE, or - for standard input. With --lines each line of the file or of "
-    "standard input is the payload of a notification of its own."
+    "JSON, @FILE, or - for standard input. With --lines, each line of the file or of standard "
+    "input is the payload of one notification."
 )
 
 
 class Send(Lister):
-    """Send notifications and print where each of them lies, once it is durable.
+    """Publish notifications, and print the position of each once it is durable.
 
-    Without [notifications] driver in the configuration the format is messagingv2, which
-    oslo.messaging reads too.
+    If [notifications] driver is not set, the format is messagingv2, which oslo.messaging can
+    read too.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add = parser.add_argument
         add("payload", metavar="PAYLOAD", help=PAYLOAD_HELP)
-        add("--topic", action="append", metavar="T", help="Where to, instead of the configured; repeatable.")
-        add("--priority", choices=PRIORITIES, default="info", help="info without it.")
-        add("--publisher-id", metavar="ID", help="Who says so; this program and host without it.")
-        add("--event-type", metavar="E", default="notifier-kafka.send", help="What happened.")
-        add("--key", metavar="K", help="Notifications with the same key stay in order.")
-        add("--lines", action="store_true", help="Send each line.")
-        add("--text", action="store_true", help="Send a string: the payload is not JSON.")
+        add(
+            "--topic",
+            action="append",
+            metavar="T",
+            help="Publish to this topic instead of the configured ones; repeatable.",
+        )
+        add("--priority", choices=PRIORITIES, default="info", help="Default: %(default)s.")
+        add("--publisher-id", metavar="ID", help="The publisher. Default: this program and host.")
+        add(
+            "--event-type",
+            metavar="E",
+            default="notifier-kafka.send",
+            help="The type of the event. Default: %(default)s.",
+        )
+        add("--key", metavar="K", help="Key of the records. Notifications with the same key stay in order.")
+        add("--lines", action="store_true", help="Publish each line as one notification.")
+        add("--text", action="store_true", help="The payload is text, not JSON; it is sent as a string.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
@@ -54,7 +64,7 @@ class Send(Lister):
         return COLUMNS, itertools.chain(first, rows)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        # The rows of what was sent come first, also when the rest could not be.
+        # What was sent is printed before the error.
         result = super().run(parsed_args)
         if self._failure:
             raise Partial(f"stopped after {self._sent} sent: {self._failure}") from self._failure
@@ -67,7 +77,7 @@ class Send(Lister):
                 for batch in _batches(args):
                     for partition, offset in self._send(sender, args, batch):
                         yield (*partition, offset)
-                    # Who feeds a pipe line by line sees each settled before writing the next.
+                    # A program that writes to our pipe sees each line acknowledged before the next.
                     self.app.stdout.flush()
         except MessagingException as error:
             self._failure = error
@@ -76,8 +86,7 @@ class Send(Lister):
         receipts = sender.send_many({}, args.priority, [(args.event_type, each) for each in batch])
         if batch and not receipts:
             raise ConfigurationError(
-                "[notifications] driver: the channels configured put nothing on a log; "
-                "messagingv2 is one that does"
+                "[notifications] driver: the configured channels do not publish to the log; messagingv2 does"
             )
         self._sent += len(batch)
         return receipts or []
@@ -88,17 +97,17 @@ def _batches(args: argparse.Namespace) -> Iterator[list[Any]]:
         yield [payloads.read_one(args.payload, as_text=args.text)]
         return
     for block in payloads.read_lines(args.payload, as_text=args.text):
-        for start in range(0, len(block), BATCH):
-            yield block[start : start + BATCH]
+        for start in range(0, len(block), BATCH_NOTIFICATIONS):
+            yield block[start : start + BATCH_NOTIFICATIONS]
 
 
 def _sender(transport: NotificationTransport, args: argparse.Namespace) -> notifier.Notifier:
     configured = options.notifications(transport.conf).driver
-    made = notifier.Notifier(
+    sender = notifier.Notifier(
         transport,
         publisher_id=args.publisher_id or f"notifier-kafka.{socket.gethostname()}",
         driver=None if configured else "messagingv2",
         topics=args.topic,
         key=None if args.key is None else lambda _: str(args.key),
     )
-    return made.prepare(wait=True)
+    return sender.prepare(wait=True)

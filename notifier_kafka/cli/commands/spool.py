@@ -1,4 +1,4 @@
-"""``notifier-kafka spool ...``: what waits on this machine's disk for the log, and sending it."""
+"""``notifier-kafka spool ...``: show and send what waits on this machine's disk for the log."""
 
 import argparse
 import logging
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 COLUMNS = ("file", "pid", "owner", "records", "bytes", "oldest")
-TIMEOUT = 60.0
+DEFAULT_TIMEOUT_SECONDS = 60.0
 
 
 class ShowSpool(Lister):
-    """Show the spool's files: whose they are and what they hold that is not sent.
+    """Show the spool's files: the process that owns each, and the records not sent yet.
 
-    A file whose owner is gone is sent by the next process that publishes with the spool, or
-    by 'spool flush'.
+    If the owner is gone, the next process that publishes with this spool sends the file, or
+    'spool flush' does.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -47,9 +47,9 @@ class ShowSpool(Lister):
 
 
 class FlushSpool(ShowOne):
-    """Send what processes that are gone left in the spool; exit code 4 if some stays.
+    """Send the spool files of processes that are gone.
 
-    Processes that run send their own.
+    Running processes send their own files. The exit code is 4 if records remain.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -57,7 +57,7 @@ class FlushSpool(ShowOne):
         parser.add_argument(
             "--timeout",
             type=arguments.seconds,
-            default=TIMEOUT,
+            default=DEFAULT_TIMEOUT_SECONDS,
             metavar="SECONDS",
             help="How long to try. Default: %(default)g.",
         )
@@ -68,73 +68,79 @@ class FlushSpool(ShowOne):
             directory = _directory(transport.conf, parsed_args.directory)
             counts, left = _flush(transport, directory, time.monotonic() + parsed_args.timeout)
         sent = counts.pop("forwarded", 0)
-        self._rest = (left, sum(counts.values()))
-        return ("directory", "sent", "remain", "given_up"), (text.visible(str(directory)), sent, *self._rest)
+        self._unsent = (left, sum(counts.values()))
+        return ("directory", "sent", "remain", "given_up"), (
+            text.visible(str(directory)),
+            sent,
+            *self._unsent,
+        )
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         result: int = super().run(parsed_args)
         self.app.stdout.flush()
-        if any(self._rest):
-            left, lost = self._rest
-            raise Partial(f"spool flush: {left} remain, {lost} were given up")
+        if any(self._unsent):
+            left, lost = self._unsent
+            raise Partial(f"spool flush: {left} records remain, {lost} were given up")
         return result
 
 
 def _flush(
     transport: "NotificationTransport", directory: pathlib.Path, deadline: float
 ) -> tuple[dict[str, int], int]:
-    """Send until the deadline; return counts of what became of the records, and how many remain."""
+    """Send until the deadline; return the outcomes with their counts, and how many records remain."""
     settings = options.notifications(transport.conf)
-    told = losses.Losses(counters.Counters(LOG))
+    counted = losses.Losses(counters.Counters(LOG))
     opener = spool_file.opener(transport.conf, settings.spool_bytes)
-    bus = transport.driver.publisher(told.lose, Limits())
+    bus = transport.driver.publisher(counted.lose, Limits())
     forwarder = spool_forwarder.Forwarder(
-        lambda: bus, settings.spool_age, told, lambda: time.monotonic() > deadline
+        lambda: bus, settings.spool_age, counted, lambda: time.monotonic() > deadline
     )
     left = 0
     owned, _ = spool_directory.adopt(directory)
     for each in owned:
-        file = spool_file.SpoolFile(each, opener(each.path), Limits(), told.lose)
+        file = spool_file.SpoolFile(each, opener(each.path), Limits(), counted.lose)
         try:
             while time.monotonic() < deadline and forwarder.forward(file):
                 pass
         except LogUnusable as error:
-            LOG.error("A spool file is set aside, with what may be in it: %s", error)
+            LOG.error("A spool file is unusable and is set aside; it may hold records: %s", error)
             file.set_aside()
             left += 1
         else:
             left += file.leave()
     bus.close()
-    told.counters.report()
-    return told.counters.counts(), left
+    counted.counters.report()
+    return counted.counters.counts(), left
 
 
 def _add_directory(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("--directory", metavar="DIR", help="Default: [notifications] spool_dir.")
+    parser.add_argument(
+        "--directory", metavar="DIR", help="The spool's directory. Default: [notifications] spool_dir."
+    )
     return parser
 
 
 def _directory(conf: cfg.ConfigOpts, given: str | None) -> pathlib.Path:
     name = given or options.notifications(conf).spool_dir
     if not name:
-        raise ConfigurationError("there is no [notifications] spool_dir; name one with --directory")
+        raise ConfigurationError("[notifications] spool_dir is not set; name a directory with --directory")
     return spool_directory.named(name)
 
 
-def _row(seen: spool_directory.Seen, opener: spool_file.Opener) -> Sequence[Any]:
+def _row(file: spool_directory.Seen, opener: spool_file.Opener) -> Sequence[Any]:
     records: Any = ABSENT
     oldest: Any = ABSENT
-    # Reading would make one that is not there yet.
-    if seen.path.exists():
-        log = opener(seen.path)
+    # Opening would create a missing file.
+    if file.path.exists():
+        log = opener(file.path)
         try:
-            found = spool_file.waiting(log)
+            waiting = spool_file.waiting(log)
         except MessagingException as error:
             LOG.warning("%s", error)
         else:
-            records = found.records
-            oldest = ABSENT if found.oldest is None else text.iso(found.oldest)
+            records = waiting.records
+            oldest = ABSENT if waiting.oldest is None else text.iso(waiting.oldest)
         finally:
             log.close()
-    owner = "alive" if seen.alive else "gone"
-    return text.visible(seen.path.name), seen.pid, owner, records, seen.size, oldest
+    owner = "alive" if file.alive else "gone"
+    return text.visible(file.path.name), file.pid, owner, records, file.size, oldest

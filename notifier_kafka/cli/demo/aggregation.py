@@ -1,4 +1,4 @@
-"""The demonstration's ``aggregate``: a process of its own, as a person would run it."""
+"""The demonstration's ``aggregate`` command, run in a process of its own."""
 
 import collections
 import contextlib
@@ -15,32 +15,32 @@ from pathlib import Path
 from notifier_kafka.cli.exits import Partial
 from notifier_kafka.cli.output.progress_bar import Bar
 
-PATIENCE = 300.0  # seconds until the demonstration gives up on Spark
-METRICS = "metrics.yaml"
-_BEAT = 0.1
+TIMEOUT_SECONDS = 300.0  # after which the demonstration stops waiting for Spark
+METRICS_FILE = "metrics.yaml"
+_POLL_SECONDS = 0.1
 
 
 class Aggregation:
-    """Runs again and again until it is stopped; ``sums`` are those of all its runs."""
+    """Runs ``aggregate --every``; ``totals`` are the sums of its runs so far."""
 
     def __init__(self, directory: Path, config_files: Sequence[Path], topic: str) -> None:
         self.output = directory / "metrics"
-        self._said = directory / "aggregate.log"
+        self._log_path = directory / "aggregate.log"
         self._files, self._topic = config_files, topic
-        self.sums: collections.Counter[str] = collections.Counter()
+        self.totals: collections.Counter[str] = collections.Counter()
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Let it run; it ends after the batch at hand, or at once when the block raised."""
-        with resources.as_file(resources.files("notifier_kafka.cli.demo") / METRICS) as metrics:
-            with self._said.open("w") as said:
-                self._process = subprocess.Popen(  # noqa: S603 - ourselves
+        """Run the process during the block. Then it finishes its batch; if the block raises, it is killed."""
+        with resources.as_file(resources.files("notifier_kafka.cli.demo") / METRICS_FILE) as metrics:
+            with self._log_path.open("w") as log:
+                self._process = subprocess.Popen(  # noqa: S603 - this program
                     self._command(metrics),
-                    # Spark leaves a directory where it was started, when it is killed.
-                    cwd=self._said.parent,
+                    # If Spark is killed, it leaves a directory in its working directory.
+                    cwd=self._log_path.parent,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
-                    stderr=said,
+                    stderr=log,
                     text=True,
                 )
             reader = threading.Thread(target=self._read, daemon=True)
@@ -48,7 +48,7 @@ class Aggregation:
             try:
                 yield
                 self._process.send_signal(signal.SIGTERM)
-                self._process.wait(PATIENCE)
+                self._process.wait(TIMEOUT_SECONDS)
             finally:
                 self._process.kill()
                 self._process.wait()
@@ -56,19 +56,21 @@ class Aggregation:
                 if self._process.stdout:
                     self._process.stdout.close()
 
-    def wait(self, records: int) -> None:
-        """Wait until so many records were read. Raises ``Partial`` when they never will be."""
-        bar, deadline = Bar("aggregate", records), time.monotonic() + PATIENCE
-        while self.sums["read"] < records:
+    def wait_for(self, records: int) -> None:
+        """Wait until so many records were read. Raises ``Partial`` if that fails."""
+        bar, deadline = Bar("aggregate", records), time.monotonic() + TIMEOUT_SECONDS
+        while self.totals["read"] < records:
             if self._process.poll() is not None:
                 raise Partial(
-                    f"aggregate ended with exit code {self._process.returncode}: {self._last_line()}"
+                    f"aggregate ended with exit code {self._process.returncode}: {self._last_log_line()}"
                 )
             if time.monotonic() > deadline:
-                raise Partial(f"aggregate read {self.sums['read']} of {records} records in {PATIENCE:g} s")
-            bar.show(self.sums["read"], "Spark counts" if self.sums["runs"] else "Spark starts and counts")
-            time.sleep(_BEAT)
-        bar.end(f"{self.sums['read']:,} records by Spark")
+                raise Partial(
+                    f"aggregate read {self.totals['read']} of {records} records in {TIMEOUT_SECONDS:g} s"
+                )
+            bar.show(self.totals["read"], "Spark is counting" if self.totals["runs"] else "Spark is starting")
+            time.sleep(_POLL_SECONDS)
+        bar.end(f"{self.totals['read']:,} records by Spark")
 
     def _command(self, metrics: Path) -> list[str]:
         program = [sys.executable, "-m", "notifier_kafka.cli.main"]
@@ -80,11 +82,11 @@ class Aggregation:
     def _read(self) -> None:
         for line in self._process.stdout or ():
             try:
-                found = json.loads(line)
+                counts = json.loads(line)
             except ValueError:
-                continue  # a Java that does not start complains on stdout
-            self.sums.update({name: n for name, n in found.items() if isinstance(n, int)} | {"runs": 1})
+                continue  # a Java that fails to start prints errors on stdout
+            self.totals.update({name: n for name, n in counts.items() if isinstance(n, int)} | {"runs": 1})
 
-    def _last_line(self) -> str:
-        lines = self._said.read_text("utf-8", "replace").splitlines()
-        return lines[-1].removeprefix("notifier-kafka: ") if lines else "it said nothing"
+    def _last_log_line(self) -> str:
+        lines = self._log_path.read_text("utf-8", "replace").splitlines()
+        return lines[-1].removeprefix("notifier-kafka: ") if lines else "it logged nothing"

@@ -1,4 +1,4 @@
-"""Values that are spelled one way for a person and another for a program."""
+"""Cells of a table that differ for a person and for a program."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,12 @@ from notifier_kafka.cli.output import text
 if TYPE_CHECKING:
     Cell = columns.FormattableColumn[Any]
 else:
-    # cliff made it generic late.
+    # Only newer versions of cliff make it generic at runtime.
     Cell = columns.FormattableColumn
 
 
 class Absent(Cell):
-    """Nothing: a dash for a person, null in JSON."""
+    """No value: a dash for a person, null in JSON."""
 
     def human_readable(self) -> str:
         return "-"
@@ -25,7 +25,7 @@ ABSENT = Absent(None)
 
 
 class Pairs(Cell):
-    """Names with values, a line for each."""
+    """Names and values, one pair a line."""
 
     def __init__(self, pairs: Mapping[str, str]) -> None:
         super().__init__({text.visible(name): text.visible(value) for name, value in pairs.items()})
@@ -35,14 +35,14 @@ class Pairs(Cell):
 
 
 class Table(Cell):
-    """Rows, a line for each: numbers with their names, words as they are."""
+    """Rows, one a line: a number follows its name, a text stands alone."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         super().__init__([dict(row) for row in rows])
 
     def human_readable(self) -> str:
-        return "\n".join("; ".join(_named(*pair) for pair in row.items()) for row in self._value)
+        return "\n".join("; ".join(_cell_text(*pair) for pair in row.items()) for row in self._value)
 
 
-def _named(name: str, value: object) -> str:
+def _cell_text(name: str, value: object) -> str:
     return value if isinstance(value, str) else f"{name} {value}"

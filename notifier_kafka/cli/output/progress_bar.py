@@ -1,4 +1,4 @@
-"""A bar on the terminal, for what takes a while."""
+"""A progress bar on the terminal, for what takes a while."""
 
 import os
 import sys
@@ -6,59 +6,59 @@ import time
 
 from notifier_kafka.cli.output import text
 
-WIDTH = 30
-NARROW = 80
-_BEAT = 0.1
+BAR_CHARACTERS = 30
+DEFAULT_COLUMNS = 80
+_REDRAW_SECONDS = 0.1
 
 
-def drawn() -> bool:
-    """Say whether a person looks on, at a terminal that can write over a line."""
+def is_drawn() -> bool:
+    """Tell whether stderr is a terminal that can overwrite a line."""
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def line(label: str, done: float, total: int | None, words: str) -> str:
-    """Spell how far something is; without a total only what is said of it."""
+def format_line(label: str, done: float, total: int | None, words: str) -> str:
+    """Format a bar with its words; without a total only the words."""
     if total is None:
         return f"{label:<10} {words}".rstrip()
-    full = int(WIDTH * min(done, total) / max(total, 1))
-    return f"{label:<10} {'█' * full}{'░' * (WIDTH - full)} {words}".rstrip()
+    full = int(BAR_CHARACTERS * min(done, total) / max(total, 1))
+    return f"{label:<10} {'█' * full}{'░' * (BAR_CHARACTERS - full)} {words}".rstrip()
 
 
 class Bar:
-    """How far a step is. One line that is written over on a terminal; elsewhere only what came of it.
+    """The progress of a step: on a terminal one line that is overwritten, elsewhere only the result.
 
     ``total`` may be set later, and may grow.
     """
 
     def __init__(self, label: str, total: int | None = None) -> None:
         self._label, self.total = label, total
-        self._began, self._shown = time.monotonic(), 0.0
+        self._started, self._redrawn = time.monotonic(), 0.0
 
     def show(self, done: float, words: str = "") -> None:
-        """Draw it anew, but no oftener than an eye can follow."""
+        """Redraw the bar, unless it was redrawn a moment ago."""
         now = time.monotonic()
-        if drawn() and now - self._shown > _BEAT:
-            self._shown = now
-            self._write(self._fitted(done, f"{words} {now - self._began:.0f} s".lstrip()))
+        if is_drawn() and now - self._redrawn > _REDRAW_SECONDS:
+            self._redrawn = now
+            self._write(self._cut_line(done, f"{words} {now - self._started:.0f} s".lstrip()))
 
     def end(self, words: str) -> None:
-        """Say what came of it, and how long it took."""
-        said = f"{words} in {time.monotonic() - self._began:.1f} s"
-        if drawn():
-            self._write(f"{self._fitted(self.total or 0, said)}\n")
+        """Write the result, and how long it took."""
+        result = f"{words} in {time.monotonic() - self._started:.1f} s"
+        if is_drawn():
+            self._write(f"{self._cut_line(self.total or 0, result)}\n")
         else:
-            text.note(f"{self._label}: {said}")
+            text.note(f"{self._label}: {result}")
 
     def erase(self) -> None:
-        """Take it away, where what came of it is told elsewhere."""
-        if drawn():
+        """Remove the bar, where the result is printed elsewhere."""
+        if is_drawn():
             self._write("")
 
-    def _fitted(self, done: float, words: str) -> str:
-        # What is wider than the terminal would go on in a line of its own, which nothing takes away.
-        # One that does not know its width says 0.
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or NARROW
-        return line(self._label, done, self.total, words)[: width - 1]
+    def _cut_line(self, done: float, words: str) -> str:
+        # A longer line would wrap, and the next redraw would not erase its second half.
+        # A terminal that does not know its width reports 0.
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or DEFAULT_COLUMNS
+        return format_line(self._label, done, self.total, words)[: width - 1]
 
     def _write(self, line: str) -> None:
         sys.stderr.write(f"\r\x1b[K{line}")

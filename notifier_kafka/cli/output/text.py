@@ -1,4 +1,4 @@
-"""Text for a terminal: what came over a bus must not be able to steer it."""
+"""Text for a terminal. Data from the log must not be able to control the terminal."""
 
 import datetime
 import json
@@ -7,42 +7,46 @@ import re
 import sys
 from typing import Any
 
-# The last four are as wide as a Chinese character, and begin a formula where such are typed.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_NO_FORMULA = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?)?")
+# The last four are the full-width forms of the first, which some spreadsheets accept as well.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER_OR_SIGN = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?)?")
 
 RED, YELLOW = 31, 33
 
 
 def visible(text: str) -> str:
-    """Spell control characters, bidirectional overrides and the like as escapes."""
+    """Replace control characters, bidirectional overrides and the like with escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def csv_cell(value: Any) -> Any:
-    """Keep a spreadsheet from taking text for a formula. Numbers, and a lone dash, stand as they are."""
-    if not isinstance(value, str) or not value.startswith(_FORMULA) or _NO_FORMULA.fullmatch(value):
+    """Quote text that a spreadsheet would run as a formula. Numbers and a lone sign stay as they are."""
+    if (
+        not isinstance(value, str)
+        or not value.startswith(_FORMULA_STARTS)
+        or _NUMBER_OR_SIGN.fullmatch(value)
+    ):
         return value
     return f"'{value}"
 
 
 def coloured(text: str, colour: int) -> str:
-    """Colour a text for a terminal that stdout is; elsewhere, or where nobody wants it, it stays plain."""
-    wanted = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return f"\x1b[{colour}m{text}\x1b[0m" if wanted and not os.environ.get("NO_COLOR") else text
+    """Colour a text if stdout is a terminal that shows colours and NO_COLOR is not set."""
+    has_colours = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return f"\x1b[{colour}m{text}\x1b[0m" if has_colours and not os.environ.get("NO_COLOR") else text
 
 
 def json_line(value: Any) -> str:
-    """Spell ``value`` as one line of ASCII JSON without a raw control character."""
+    """Format ``value`` as one line of ASCII JSON without a raw control character."""
     line = json.dumps(value, ensure_ascii=True, default=str)
-    # The one control character that JSON lets stand.
+    # The only control character that JSON does not escape.
     return line.replace("\x7f", "\\u007f")
 
 
 def iso(seconds: float) -> str:
-    """Spell a time of the epoch in UTC; as ``@SECONDS`` one that no calendar has: a publisher may say any."""
+    """Format a time of the epoch in UTC, or as ``@SECONDS`` if it is outside the calendar."""
     try:
         moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     except (ValueError, OverflowError, OSError):
@@ -51,5 +55,5 @@ def iso(seconds: float) -> str:
 
 
 def note(text: str) -> None:
-    """Tell the person at the terminal, beside the data."""
+    """Print a line for the person at the terminal on stderr, apart from the data."""
     print(f"notifier-kafka: {visible(text)}", file=sys.stderr, flush=True)  # noqa: T201

@@ -479,12 +479,14 @@ def test_a_user_who_may_not_see_settings_is_shown_the_rest(
 def test_who_may_make_a_topic_and_not_see_it_is_told_that_it_was_made(
     secured: Cluster, connect_to: Connect, topic: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics, "PATIENCE", 0.0)
+    monkeypatch.setattr(topics, "DESCRIBE_TIMEOUT_SECONDS", 0.0)
     grant(secured, topic, "TOPIC CREATE")
     code, out, err = run("topics", "create", topic, "--partitions", "2", "--json")
     assert code == 0
     assert json.loads(out) == [{"name": topic, "partitions": 2, "records": None}]
-    assert f"topic '{topic}' was made; topic {topic}: the user lacks an ACL" in err
+    assert (
+        f"topic '{topic}' was created, but cannot be described: topic {topic}: the user lacks an ACL" in err
+    )
     assert len(connect_to(secured.url, **secured.options()).admin().describe_topic(topic).spans) == 2
 
 

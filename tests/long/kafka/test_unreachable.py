@@ -66,7 +66,7 @@ def addresses() -> Iterator[list[str]]:
 
 
 def test_every_command_says_so_in_a_line(tmp_path: Path, addresses: list[str]) -> None:
-    known = {name for name, _ in main.Commands(main.NAMESPACE)} | {"help"}
+    known = {name for name, _ in main.CommandRegistry(main.NAMESPACE)} | {"help"}
     assert ARGUMENTS.keys() | OFFLINE == known
     ways = list(itertools.product(addresses, CLIENTS))
     # Each command in one of the ways, and one of them in all, at once: nearly all of it is waiting.
@@ -84,7 +84,7 @@ def test_every_command_says_so_in_a_line(tmp_path: Path, addresses: list[str]) -
         # Before it doctor tells of the option.
         line = [line for line in said.splitlines() if address in line][-1]
         assert f"{address}: " in line, name
-        place = "the transport URL given" if name == "demo" else ".conf, line 3, [DEFAULT] transport_url"
+        place = "the given transport URL" if name == "demo" else ".conf, line 3, [DEFAULT] transport_url"
         assert place in line, (name, line)
         assert "notifier-kafka doctor" in err or "-> start the brokers" in out, (name, out, err)
         if name != "doctor":

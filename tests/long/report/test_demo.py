@@ -49,7 +49,7 @@ def run(home: Path, *arguments: str, **environment: str) -> subprocess.Completed
 
 def recounted(count: int) -> dict[str, str]:
     """What the tiles are to say, added up from what is published and not from what Spark makes of it."""
-    told = traffic.events(count)
+    told = traffic.make_events(count)
     busiest = max(Counter(int(each.second) // 60 for each in told).values())
     errors = sum(each.priority in ("error", "critical") for each in told)
     return {
@@ -74,8 +74,8 @@ def test_the_day_is_counted_and_shown(browser: Browser, tmp_path: Path) -> None:
     assert shutil.which("java", path=path) is None
     done = run(tmp_path, "--count", "1500", PATH=path)
     assert done.returncode == 0, done.stderr
-    assert "published 1,500 = handled 1,500 = aggregated 1,500; lost 0" in done.stdout
-    sums = {name: re.search(rf"{name} published (\d+) = ", done.stdout) for name in ("duplicate", "late")}
+    assert "notifications: 1,500 published = 1,500 handled = 1,500 aggregated; 0 lost" in done.stdout
+    sums = {name: re.search(rf"{name}: (\d+) published = ", done.stdout) for name in ("duplicate", "late")}
     opened = test_page.opened(browser, tmp_path / "report.html")
     assert opened.said == []
     wanted = {name: match[1] for name, match in sums.items() if match} | recounted(1500) | {"malformed": "5"}
@@ -94,7 +94,7 @@ def test_on_a_broker_of_its_own(tmp_path: Path) -> None:
     path = os.environ["PATH"]
     done = run(tmp_path, "--kafka", "--no-spark", "--count", "1000", PATH=path, XDG_CACHE_HOME=cache)
     assert done.returncode == 0, done.stderr
-    assert "published 1,000 = handled 1,000; lost 0" in done.stdout
+    assert "notifications: 1,000 published = 1,000 handled; 0 lost" in done.stdout
     assert re.search(r"broker: kafka://127\.0\.0\.1:\d+ in ", done.stderr)
     assert list(tmp_path.iterdir()) == []
 
@@ -106,7 +106,7 @@ def test_on_a_broker_of_its_own_with_a_page(browser: Browser, tmp_path: Path) ->
     there = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": cache, "TMPDIR": str(own)}
     done = run(tmp_path, "--kafka", "--count", "600", **there)
     assert done.returncode == 0, done.stderr
-    assert "published 600 = handled 600 = aggregated 600; lost 0" in done.stdout
+    assert "notifications: 600 published = 600 handled = 600 aggregated; 0 lost" in done.stdout
     opened = test_page.opened(browser, tmp_path / "report.html")
     assert opened.said == []
     wanted = recounted(600)

@@ -1,4 +1,4 @@
-"""Arguments: a value, or a line that says what is wrong."""
+"""Argument types: a value, or an error of one line."""
 
 import argparse
 

@@ -1,11 +1,11 @@
-"""Which error ends in which exit code."""
+"""The exit code of each error."""
 
 import inspect
 
 import pytest
 
 from notifier_kafka import errors
-from notifier_kafka.cli.exits import CalledOff, Exit, Partial, UsageError, code
+from notifier_kafka.cli.exits import Declined, Exit, Partial, UsageError, exit_code
 
 EXPECTED: dict[BaseException, int] = {
     errors.TransportUnavailable("x"): 3,
@@ -23,7 +23,7 @@ EXPECTED: dict[BaseException, int] = {
     errors.EncodeError("x"): 2,
     errors.TopicNotFound("x"): 2,
     UsageError("x"): 2,
-    CalledOff(): 130,
+    Declined(): 130,
     KeyboardInterrupt(): 130,
     BrokenPipeError(): 141,
     RuntimeError("x"): 1,
@@ -32,7 +32,7 @@ EXPECTED: dict[BaseException, int] = {
 
 @pytest.mark.parametrize(("error", "expected"), EXPECTED.items())
 def test_each_error_has_its_code(error: BaseException, expected: int) -> None:
-    assert code(error) == expected
+    assert exit_code(error) == expected
 
 
 def test_no_error_of_the_package_counts_as_success() -> None:
@@ -40,14 +40,14 @@ def test_no_error_of_the_package_counts_as_success() -> None:
     found = [kind for kind in kinds if issubclass(kind, errors.MessagingException)]
     assert len(found) > 10
     for kind in found:
-        assert code(kind.__new__(kind)) != Exit.OK
+        assert exit_code(kind.__new__(kind)) != Exit.OK
 
 
 def test_a_failure_to_deliver_counts_as_what_caused_it() -> None:
     wrapped = errors.DeliveryFailed("x")
     wrapped.__cause__ = errors.ConfigurationError("y")
-    assert code(wrapped) == Exit.CONFIGURATION
+    assert exit_code(wrapped) == Exit.CONFIGURATION
     wrapped.__cause__ = errors.TransportUnavailable("y")
-    assert code(wrapped) == Exit.UNREACHABLE
+    assert exit_code(wrapped) == Exit.UNREACHABLE
     wrapped.__cause__ = RuntimeError("y")
-    assert code(wrapped) == Exit.UNREACHABLE
+    assert exit_code(wrapped) == Exit.UNREACHABLE

@@ -1,4 +1,4 @@
-"""The program around the commands: help, usage, configuration, what it imports."""
+"""The program around the commands: help, usage errors, configuration, and what it imports."""
 
 import logging
 import pathlib
@@ -55,7 +55,7 @@ def test_a_group_of_commands_helps_with_its_own(run: Run) -> None:
         (("tpics", "list"), "did you mean topics?"),
         (("listn",), "did you mean listen?"),
         (("list",), "did you mean dead-letters list or drivers list or groups list or topics list?"),
-        (("topics", "p", "t"), "topics: say which"),
+        (("topics", "p", "t"), "topics is a group of commands; say which: topics create"),
         (("topics",), "say which: topics create, topics delete, topics list, topics purge, topics show"),
         (("--nonsense",), "unknown option --nonsense"),
         (("send",), "send: the following arguments are required: PAYLOAD"),
@@ -63,7 +63,7 @@ def test_a_group_of_commands_helps_with_its_own(run: Run) -> None:
         (("send", "{", "--transport-url", "sqlite://"), "PAYLOAD is not JSON"),
         (("send", "1", "--priority", "loud"), "invalid choice: 'loud'"),
         (("listen", "--from", "yesterday"), "none of beginning, end, -N or a time"),
-        (("listen", "--max", "0"), "no number above zero"),
+        (("listen", "--max", "0"), "is not a whole number above zero"),
         (("listen", "surplus"), "unrecognized arguments: surplus"),
         (("topics", "list", "-f", "xml"), "invalid choice: 'xml'"),
     ],
@@ -160,7 +160,7 @@ def test_a_broker_that_is_away_is_one_line_with_the_place_of_its_address(
     assert (code, out) == (3, "")
     assert err.count("\n") == 1
     assert "127.0.0.1:1" in err
-    assert f"({path}, line 3, [DEFAULT] transport_url; 'notifier-kafka doctor' looks further)" in err
+    assert f"({path}, line 3, [DEFAULT] transport_url; 'notifier-kafka doctor' checks more)" in err
 
 
 @pytest.mark.parametrize(

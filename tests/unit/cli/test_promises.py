@@ -1,4 +1,4 @@
-"""What is said of all commands: exit codes in the documentation, completion, colour, what a reader gets."""
+"""What docs promise of all commands: exit codes, completion, colours and output formats."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import pytest
 from notifier_kafka.cli.exits import Exit
 from tests.shared import debian, terminal
 from tests.shared.checkout import ROOT
-from tests.unit.cli.cli_bench import Bench
+from tests.unit.cli.cli_runner import CliRunner
 
 DOCS = ROOT / "docs" / "commands.md"
 
@@ -22,7 +22,7 @@ def test_every_exit_code_is_documented() -> None:
     assert [int(code) for code in table] == [int(code) for code in Exit]
 
 
-# As at a terminal, with no file of the person's.
+# Interactive shells, without the configuration files of the user.
 SHELLS = {
     "bash": ["bash", "--norc", "-i"],
     "zsh": ["zsh", "-f", "-i"],
@@ -30,9 +30,9 @@ SHELLS = {
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_completes_commands_and_options(bench: Bench, shell: str, tmp_path: pathlib.Path) -> None:
+def test_a_shell_completes_commands_and_options(cli: CliRunner, shell: str, tmp_path: pathlib.Path) -> None:
     debian.program(shell, lambda: shutil.which(shell))
-    script = _completion(bench, shell, tmp_path)
+    script = _completion(cli, shell, tmp_path)
     begin = "autoload -U compinit && compinit -D -u; " if shell == "zsh" else ""
     ours, theirs = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb", "PS1": "> "}
@@ -40,7 +40,7 @@ def test_a_shell_completes_commands_and_options(bench: Bench, shell: str, tmp_pa
         os.close(theirs)
         try:
             os.write(ours, f"{begin}source {script}\n".encode())
-            # A word that completes to one thing is written out; echo shows it without the command.
+            # A word with one completion is completed in place. Ctrl-A puts echo before the line.
             typed = "notifier-kafka --transport-url x topics pu\t t --y\t"
             os.write(ours, f"{typed}\x01echo said: \n".encode())
             os.write(ours, b"exit\n")
@@ -51,9 +51,9 @@ def test_a_shell_completes_commands_and_options(bench: Bench, shell: str, tmp_pa
     assert "said: notifier-kafka --transport-url x topics purge t --yes" in shown.splitlines(), shown
 
 
-def test_fish_completes_commands_and_options(bench: Bench, tmp_path: pathlib.Path) -> None:
+def test_fish_completes_commands_and_options(cli: CliRunner, tmp_path: pathlib.Path) -> None:
     debian.program("fish", lambda: shutil.which("fish"))
-    script = _completion(bench, "fish", tmp_path)
+    script = _completion(cli, "fish", tmp_path)
 
     def offered(typed: str) -> list[str]:
         asked = f"source {script}; complete -C 'notifier-kafka {typed}'"
@@ -69,57 +69,57 @@ def test_fish_completes_commands_and_options(bench: Bench, tmp_path: pathlib.Pat
     assert "config" in offered("co")
 
 
-def _completion(bench: Bench, shell: str, directory: pathlib.Path) -> pathlib.Path:
-    code, out, err = bench.run("complete", "--shell", shell)
+def _completion(cli: CliRunner, shell: str, directory: pathlib.Path) -> pathlib.Path:
+    code, out, err = cli.run("complete", "--shell", shell)
     assert (code, err) == (0, "")
     script = directory / "completion"
     script.write_text(out)
     return script
 
 
-def test_no_command_s_help_is_coloured_or_lacks_a_sentence(bench: Bench) -> None:
-    assert {"doctor", "tail", "top", "config show", "listen"} <= set(_commands(bench))
-    _, out, _ = bench.run("--help")
+def test_no_command_s_help_is_coloured_or_lacks_a_sentence(cli: CliRunner) -> None:
+    assert {"doctor", "tail", "top", "config show", "listen"} <= set(_commands(cli))
+    _, out, _ = cli.run("--help")
     for line in out.partition("commands:\n")[2].splitlines():
         assert "\x1b" not in line
         assert "cannot be loaded" not in line
 
 
-# What they print is a file or a log as it is.
+# They print a file or a log as it is.
 PLAIN = {"broker logs", "complete", "config import-json", "config sample", "help"}
 
 
-def test_every_command_that_has_data_to_print_has_formats(bench: Bench) -> None:
+def test_every_command_that_has_data_to_print_has_formats(cli: CliRunner) -> None:
     without = set()
-    for command in _commands(bench):
-        told = bench.run("help", *command.split())[1]
+    for command in _commands(cli):
+        told = cli.run("help", *command.split())[1]
         choices = {each for found in re.findall(r"-f \{([a-z,]+)\}", told) for each in found.split(",")}
         if not (choices >= {"table", "json", "csv", "value"} and "--json" in told):
             without.add(command)
     assert without == PLAIN
 
 
-def test_one_thing_is_csv_too(bench: Bench) -> None:
-    bench.topic("t", 3)
-    code, out, err = bench.run("topics", "show", "t", "-f", "csv", "-c", "name", "-c", "records")
+def test_one_thing_is_csv_too(cli: CliRunner) -> None:
+    cli.topic("t", 3)
+    code, out, err = cli.run("topics", "show", "t", "-f", "csv", "-c", "name", "-c", "records")
     assert (code, out, err) == (0, '"name","records"\n"t",3\n', "")
 
 
-def test_a_column_that_is_not_there(bench: Bench) -> None:
-    bench.topic("t", 1)
+def test_a_column_that_is_not_there(cli: CliRunner) -> None:
+    cli.topic("t", 1)
     for command in (("topics", "list"), ("topics", "show", "t")):
-        code, said = bench.refused(*command, "-c", "name", "-c", "size")
+        code, said = cli.refused(*command, "-c", "name", "-c", "size")
         assert code == 2
-        assert "there is no column 'size'; there are name, " in said
+        assert "there is no column 'size'; the columns are name, " in said
 
 
-def test_a_list_of_nothing_says_what_there_could_be(bench: Bench) -> None:
-    code, out, err = bench.run("topics", "list")
+def test_a_list_of_nothing_says_what_there_could_be(cli: CliRunner) -> None:
+    code, out, err = cli.run("topics", "list")
     assert (code, err) == (0, "")
     assert "| name | partitions | records |" in out
-    assert bench.run("topics", "list", "-f", "value")[1].strip() == ""
+    assert cli.run("topics", "list", "-f", "value")[1].strip() == ""
 
 
-def _commands(bench: Bench) -> list[str]:
-    _, out, _ = bench.run("--help")
+def _commands(cli: CliRunner) -> list[str]:
+    _, out, _ = cli.run("--help")
     return [line[2:24].strip() for line in out.partition("commands:\n")[2].splitlines() if line[:2] == "  "]

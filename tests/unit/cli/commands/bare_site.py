@@ -1,4 +1,4 @@
-"""The program in a process whose environment lacks some distributions."""
+"""Runs the program in an environment without some distributions."""
 
 import pathlib
 import site
@@ -13,12 +13,12 @@ START = (
 
 
 class BareSite:
-    """Runs the program with an environment of its own and no Java but what a test makes."""
+    """Runs the program without some distributions, and with no Java except those of a test."""
 
     def __init__(self, home: pathlib.Path, *without: str) -> None:
         self.home = home
         self.environment = {"HOME": str(home), "PATH": ""}
-        self.before: tuple[str, ...] = ()  # what makes a world of its own for the program
+        self.before: tuple[str, ...] = ()  # a command that runs the program in a namespace
         self._packages = home / "site-packages"
         self._packages.mkdir()
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
@@ -36,7 +36,7 @@ class BareSite:
         return ended.returncode, ended.stdout, ended.stderr
 
     def java(self, directory: str, major: int) -> pathlib.Path:
-        """Make a program that says of itself what a Java says."""
+        """Create a program that prints the version of a Java."""
         program = self.home / directory / "bin" / "java"
         program.parent.mkdir(parents=True)
         program.write_text(f"#!/bin/sh\necho 'openjdk version \"{major}.0.1\" 2026-01-01' >&2\n")

@@ -1,4 +1,4 @@
-"""The commands that look after topics and groups, over a real log."""
+"""The commands for topics and groups, on a real log."""
 
 import csv
 import datetime
@@ -15,48 +15,48 @@ import pytest
 from notifier_kafka.cli.output import cells, text
 from notifier_kafka.contract.driver import Partition
 from tests.shared import terminal
-from tests.unit.cli.cli_bench import Bench
+from tests.unit.cli.cli_runner import CliRunner
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 HOSTILE = "evil\x1b[2J\u202e"
 
 
-def test_a_topic_is_made_shown_purged_and_deleted(bench: Bench) -> None:
-    assert bench.json("topics", "create", "t", "--partitions", "2") == [
+def test_a_topic_is_made_shown_purged_and_deleted(cli: CliRunner) -> None:
+    assert cli.json("topics", "create", "t", "--partitions", "2") == [
         {"name": "t", "partitions": 2, "records": 0}
     ]
-    bench.publish("t", 9)
-    shown = bench.json("topics", "show", "t")
+    cli.publish("t", 9)
+    shown = cli.json("topics", "show", "t")
     assert (shown["name"], shown["records"]) == ("t", 9)
     assert [row["partition"] for row in shown["partitions"]] == [0, 1]
     assert sum(row["next"] for row in shown["partitions"]) == 9
     assert shown["details"]["file"].endswith("log.db")
 
-    assert bench.json("topics", "purge", "t", "--yes") == [{"name": "t", "partitions": 2, "records": 9}]
-    purged = bench.json("topics", "show", "t")
+    assert cli.json("topics", "purge", "t", "--yes") == [{"name": "t", "partitions": 2, "records": 9}]
+    purged = cli.json("topics", "show", "t")
     assert purged["records"] == 0
     assert [(row["first"], row["next"]) for row in purged["partitions"]] == [
         (row["next"], row["next"]) for row in shown["partitions"]
     ]
 
-    assert bench.json("topics", "delete", "t", "-y") == [{"name": "t", "partitions": 2, "records": 0}]
-    assert bench.json("topics", "list") == []
+    assert cli.json("topics", "delete", "t", "-y") == [{"name": "t", "partitions": 2, "records": 0}]
+    assert cli.json("topics", "list") == []
 
 
-def test_a_topic_that_is_there_is_not_made_again(bench: Bench) -> None:
-    bench.topic("t", 3)
+def test_a_topic_that_is_there_is_not_made_again(cli: CliRunner) -> None:
+    cli.topic("t", 3)
     for shape in ((), ("--partitions", "1"), ("--partitions", "4")):
-        code, said = bench.refused("topics", "create", "t", *shape)
+        code, said = cli.refused("topics", "create", "t", *shape)
         assert code == 5
-        assert "'t' is there already" in said
-    assert len(bench.driver.admin().describe_topic("t").spans) == 1
+        assert "'t' exists already" in said
+    assert len(cli.driver.admin().describe_topic("t").spans) == 1
 
 
-def test_settings_that_the_log_does_not_have_are_refused(bench: Bench) -> None:
-    code, said = bench.refused("topics", "create", "t", "--set", "retention.ms=1", "--set", "a.b=c=d")
+def test_settings_that_the_log_does_not_have_are_refused(cli: CliRunner) -> None:
+    code, said = cli.refused("topics", "create", "t", "--set", "retention.ms=1", "--set", "a.b=c=d")
     assert code == 5
     assert "SQLite topics have no settings, a.b, retention.ms was given" in said
-    assert bench.driver.admin().list_topics() == []
+    assert cli.driver.admin().list_topics() == []
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_settings_that_the_log_does_not_have_are_refused(bench: Bench) -> None:
         ("groups", "reset", "nowhere", "--to", "latest"),
     ],
 )
-def test_what_is_not_there_is_a_usage_error(bench: Bench, argv: tuple[str, ...]) -> None:
-    code, said = bench.refused(*argv)
+def test_what_is_not_there_is_a_usage_error(cli: CliRunner, argv: tuple[str, ...]) -> None:
+    code, said = cli.refused(*argv)
     assert code == 2
     assert "'nowhere'" in said or "--topic" in said
 
@@ -79,7 +79,7 @@ def test_what_is_not_there_is_a_usage_error(bench: Bench, argv: tuple[str, ...])
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("topics", "create", "t", "--partitions", "0"), "no number above zero"),
+        (("topics", "create", "t", "--partitions", "0"), "is not a whole number above zero"),
         (("topics", "create", "t", "--set", "retention.ms"), "'retention.ms' is not NAME=VALUE"),
         (("topics", "create", "t", "--set", "=1"), "is not NAME=VALUE"),
         (("groups", "reset", "g"), "required: --to"),
@@ -88,23 +88,23 @@ def test_what_is_not_there_is_a_usage_error(bench: Bench, argv: tuple[str, ...])
         (("groups", "reset", "g", "--to", "0001-01-01T00:00+14:00"), "none of earliest"),
     ],
 )
-def test_arguments_that_make_no_sense(bench: Bench, argv: tuple[str, ...], said: str) -> None:
-    code, line = bench.refused(*argv)
+def test_arguments_that_make_no_sense(cli: CliRunner, argv: tuple[str, ...], said: str) -> None:
+    code, line = cli.refused(*argv)
     assert code == 2
     assert said in line
 
 
 @pytest.mark.parametrize("verb", ["delete", "purge"])
-def test_without_a_terminal_nothing_is_deleted_unless_told(bench: Bench, verb: str) -> None:
-    bench.topic("t", 3)
-    code, said = bench.refused("topics", verb, "t")
+def test_without_a_terminal_nothing_is_deleted_unless_told(cli: CliRunner, verb: str) -> None:
+    cli.topic("t", 3)
+    code, said = cli.refused("topics", verb, "t")
     assert code == 2
     assert "add --yes" in said
-    assert bench.json("topics", "list") == [{"name": "t", "partitions": 1, "records": 3}]
+    assert cli.json("topics", "list") == [{"name": "t", "partitions": 1, "records": 3}]
 
 
 def on_a_terminal(answer: bytes, *argv: str) -> tuple[int, str]:
-    """Run the program on a terminal of its own and answer its question."""
+    """Run the program on a new terminal, and answer its question."""
     pid, screen = pty.fork()
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-m", "notifier_kafka.cli.main", *argv])
@@ -121,25 +121,25 @@ def on_a_terminal(answer: bytes, *argv: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("answer", "left"), [(b"y\n", 0), (b"YES\n", 0), (b"n\n", 3), (b"\n", 3), (b"\x04", 3), (b"\x03", 3)]
 )
-def test_a_person_is_asked_and_only_yes_is_yes(bench: Bench, answer: bytes, left: int) -> None:
-    bench.topic("t", 3)
-    code, shown = on_a_terminal(answer, "--transport-url", bench.url, "topics", "purge", "t")
-    assert f"purge t (partitions: 1, records: 3) on {bench.url}? [y/N] " in shown
+def test_a_person_is_asked_and_only_yes_is_yes(cli: CliRunner, answer: bytes, left: int) -> None:
+    cli.topic("t", 3)
+    code, shown = on_a_terminal(answer, "--transport-url", cli.url, "topics", "purge", "t")
+    assert f"purge t (partitions: 1, records: 3) on {cli.url}? [y/N] " in shown
     assert "Traceback" not in shown
     assert code == (130 if left else 0)
     assert ("| t " in shown) is (left == 0)
-    assert bench.json("topics", "list")[0]["records"] == left
+    assert cli.json("topics", "list")[0]["records"] == left
 
 
-def test_a_group_is_listed_with_members_positions_and_lag(bench: Bench) -> None:
-    bench.topic("t", 10)
-    first = bench.driver.subscribe(["t"], "g", "earliest")
-    first.commit({Partition("t", 0): first.poll(4, PATIENCE)[-1].offset + 1})
-    second = bench.driver.subscribe(["t"], "g", "earliest")
+def test_a_group_is_listed_with_members_positions_and_lag(cli: CliRunner) -> None:
+    cli.topic("t", 10)
+    first = cli.driver.subscribe(["t"], "g", "earliest")
+    first.commit({Partition("t", 0): first.poll(4, TIMEOUT_SECONDS)[-1].offset + 1})
+    second = cli.driver.subscribe(["t"], "g", "earliest")
     second.poll(1, 0.1)
-    assert bench.json("groups", "list") == [{"name": "g", "members": 2, "lag": 6}]
-    owned, idle = bench.json("groups", "lag", "g")
-    members = bench.driver.admin().describe_group("g").members
+    assert cli.json("groups", "list") == [{"name": "g", "members": 2, "lag": 6}]
+    owned, idle = cli.json("groups", "lag", "g")
+    members = cli.driver.admin().describe_group("g").members
     assert owned == {
         "topic": "t",
         "partition": 0,
@@ -150,109 +150,109 @@ def test_a_group_is_listed_with_members_positions_and_lag(bench: Bench) -> None:
     assert idle == dict.fromkeys(owned) | {"member": next(name for name, own in members.items() if not own)}
 
 
-def test_a_group_that_everybody_left_keeps_its_positions(bench: Bench) -> None:
-    bench.topic("t", 10)
-    bench.driver.admin().reset_group("g", {Partition("t", 0): 4})
-    code, out, _ = bench.run("groups", "lag", "g")
+def test_a_group_that_everybody_left_keeps_its_positions(cli: CliRunner) -> None:
+    cli.topic("t", 10)
+    cli.driver.admin().reset_group("g", {Partition("t", 0): 4})
+    code, out, _ = cli.run("groups", "lag", "g")
     assert code == 0
     assert out.splitlines()[3].split() == ["|", "t", "|", "0", "|", "4", "|", "6", "|", "-", "|"]
-    assert bench.json("groups", "lag", "g")[0]["member"] is None
-    (row,) = csv.DictReader(io.StringIO(bench.run("groups", "list", "-f", "csv")[1]))
+    assert cli.json("groups", "lag", "g")[0]["member"] is None
+    (row,) = csv.DictReader(io.StringIO(cli.run("groups", "list", "-f", "csv")[1]))
     assert row == {"name": "g", "members": "0", "lag": "6"}
 
 
 @pytest.mark.parametrize(
     ("to", "new"), [("earliest", 5), ("latest", 15), ("7", 7), ("0", 5), ("99", 15), ("2020-01-01", 5)]
 )
-def test_a_reset_is_a_dry_run_until_told(bench: Bench, to: str, new: int) -> None:
-    bench.topic("t", 5)
-    bench.driver.admin().purge_topic("t")
-    bench.publish("t", 10)
+def test_a_reset_is_a_dry_run_until_told(cli: CliRunner, to: str, new: int) -> None:
+    cli.topic("t", 5)
+    cli.driver.admin().purge_topic("t")
+    cli.publish("t", 10)
     at = Partition("t", 0)
-    bench.driver.admin().reset_group("g", {at: 9})
-    code, out, err = bench.run("groups", "reset", "g", "--to", to, "--json")
+    cli.driver.admin().reset_group("g", {at: 9})
+    code, out, err = cli.run("groups", "reset", "g", "--to", to, "--json")
     expected = {"topic": "t", "partition": 0, "old": 9, "new": new, "lag": 15 - new}
     assert (code, json.loads(out)) == (0, [expected])
     assert "nothing was changed" in err
-    assert bench.positions("g") == {at: 9}
-    assert bench.json("groups", "reset", "g", "--to", to, "--execute") == [expected]
-    assert bench.positions("g") == {at: new}
+    assert cli.positions("g") == {at: 9}
+    assert cli.json("groups", "reset", "g", "--to", to, "--execute") == [expected]
+    assert cli.positions("g") == {at: new}
 
 
-def test_a_reset_to_a_time_begins_with_what_came_then(bench: Bench) -> None:
-    bench.topic("t", 5)
-    (span,) = bench.driver.spans(["t"])
-    fourth = list(bench.driver.read(span))[3]
+def test_a_reset_to_a_time_begins_with_what_came_then(cli: CliRunner) -> None:
+    cli.topic("t", 5)
+    (span,) = cli.driver.spans(["t"])
+    fourth = list(cli.driver.read(span))[3]
     shown = text.iso(fourth.timestamp)
-    bench.driver.admin().reset_group("g", {span.partition: 0})
-    code, out, err = bench.run("groups", "reset", "g", "--to", shown, "--json")
+    cli.driver.admin().reset_group("g", {span.partition: 0})
+    code, out, err = cli.run("groups", "reset", "g", "--to", shown, "--json")
     assert code == 0
     moment = datetime.datetime.fromisoformat(shown).timestamp()
-    (again,) = bench.driver.spans(["t"], since=moment)
+    (again,) = cli.driver.spans(["t"], since=moment)
     assert json.loads(out)[0]["new"] == again.start
     assert f"to {shown}: nothing was changed" in err
-    (row,) = json.loads(bench.run("groups", "reset", "g", "--to", "2999-01-01T00:00", "--json")[1])
+    (row,) = json.loads(cli.run("groups", "reset", "g", "--to", "2999-01-01T00:00", "--json")[1])
     assert (row["new"], row["lag"]) == (5, 0)
 
 
-def test_a_reset_is_refused_while_members_are_active(bench: Bench) -> None:
-    bench.topic("t", 5)
-    member = bench.driver.subscribe(["t"], "g", "earliest")
-    member.commit({Partition("t", 0): member.poll(5, PATIENCE)[-1].offset + 1})
-    code, _, err = bench.run("groups", "reset", "g", "--to", "earliest")
+def test_a_reset_is_refused_while_members_are_active(cli: CliRunner) -> None:
+    cli.topic("t", 5)
+    member = cli.driver.subscribe(["t"], "g", "earliest")
+    member.commit({Partition("t", 0): member.poll(5, TIMEOUT_SECONDS)[-1].offset + 1})
+    code, _, err = cli.run("groups", "reset", "g", "--to", "earliest")
     assert code == 0
-    assert "members are active in the group (1): stop them first" in err
-    code, said = bench.refused("groups", "reset", "g", "--to", "earliest", "--execute")
+    assert "the group has active members (1): stop them first" in err
+    code, said = cli.refused("groups", "reset", "g", "--to", "earliest", "--execute")
     assert code == 3
     assert "1 live members" in said
-    assert bench.positions("g") == {Partition("t", 0): 5}
+    assert cli.positions("g") == {Partition("t", 0): 5}
     member.close()
-    assert bench.run("groups", "reset", "g", "--to", "earliest", "--execute")[0] == 0
-    assert bench.positions("g") == {Partition("t", 0): 0}
+    assert cli.run("groups", "reset", "g", "--to", "earliest", "--execute")[0] == 0
+    assert cli.positions("g") == {Partition("t", 0): 0}
 
 
-def test_a_reset_moves_the_topics_named_and_no_other(bench: Bench) -> None:
+def test_a_reset_moves_the_topics_named_and_no_other(cli: CliRunner) -> None:
     for name in ("a", "b", "c"):
-        bench.topic(name, 5)
-    bench.driver.admin().reset_group("g", {Partition("a", 0): 2, Partition("b", 0): 2})
+        cli.topic(name, 5)
+    cli.driver.admin().reset_group("g", {Partition("a", 0): 2, Partition("b", 0): 2})
     named = ("--topic", "b", "--topic", "c", "--topic", "b")
-    rows = bench.json("groups", "reset", "g", "--to", "latest", *named, "--execute")
+    rows = cli.json("groups", "reset", "g", "--to", "latest", *named, "--execute")
     assert [(row["topic"], row["old"], row["new"]) for row in rows] == [("b", 2, 5), ("c", None, 5)]
-    assert bench.positions("g") == {Partition("a", 0): 2, Partition("b", 0): 5, Partition("c", 0): 5}
-    rows = bench.json("groups", "reset", "g", "--to", "0", "--execute")
+    assert cli.positions("g") == {Partition("a", 0): 2, Partition("b", 0): 5, Partition("c", 0): 5}
+    rows = cli.json("groups", "reset", "g", "--to", "0", "--execute")
     assert [row["topic"] for row in rows] == ["a", "b", "c"]
 
 
-def test_a_group_that_is_not_there_yet_is_told_of(bench: Bench) -> None:
-    bench.topic("t", 5)
-    _, _, err = bench.run("groups", "reset", "fresh", "--to", "latest", "--topic", "t")
-    assert "there is no group 'fresh'; it would be a new one" in err
-    assert bench.json("groups", "list") == []
+def test_a_group_that_is_not_there_yet_is_told_of(cli: CliRunner) -> None:
+    cli.topic("t", 5)
+    _, _, err = cli.run("groups", "reset", "fresh", "--to", "latest", "--topic", "t")
+    assert "there is no group 'fresh'; this would create it" in err
+    assert cli.json("groups", "list") == []
 
 
-def test_names_cannot_steer_the_terminal(bench: Bench) -> None:
-    bench.topic("t", 1)
-    bench.driver.admin().reset_group(HOSTILE, {Partition("t", 0): 1})
+def test_names_cannot_steer_the_terminal(cli: CliRunner) -> None:
+    cli.topic("t", 1)
+    cli.driver.admin().reset_group(HOSTILE, {Partition("t", 0): 1})
     for argv in (("groups", "list"), ("groups", "lag", HOSTILE), ("groups", "reset", HOSTILE, "--to", "0")):
-        code, out, err = bench.run(*argv)
+        code, out, err = cli.run(*argv)
         assert code == 0
         assert all(line.isprintable() for line in (out + err).splitlines())
-    assert "evil\\x1b[2J\\u202e" in bench.run("groups", "list")[1]
+    assert "evil\\x1b[2J\\u202e" in cli.run("groups", "list")[1]
 
 
-def test_names_are_no_formulas_in_csv(bench: Bench) -> None:
-    bench.topic("t", 1)
-    bench.driver.admin().reset_group("=cmd()", {Partition("t", 0): 1})
-    _, out, _ = bench.run("groups", "list", "-f", "csv")
+def test_names_are_no_formulas_in_csv(cli: CliRunner) -> None:
+    cli.topic("t", 1)
+    cli.driver.admin().reset_group("=cmd()", {Partition("t", 0): 1})
+    _, out, _ = cli.run("groups", "list", "-f", "csv")
     assert '"\'=cmd()"' in out
 
 
 @pytest.mark.parametrize(
     "name", ["t$(touch run).info", "t`touch run`", 't"; touch run; "', "t'; touch run; '", "t\\$(touch run)"]
 )
-def test_a_shell_runs_nothing_of_a_name(bench: Bench, tmp_path: pathlib.Path, name: str) -> None:
-    bench.topic(name, 2)
-    code, out, err = bench.run("topics", "show", name, "-f", "shell", "--prefix", "topic_")
+def test_a_shell_runs_nothing_of_a_name(cli: CliRunner, tmp_path: pathlib.Path, name: str) -> None:
+    cli.topic(name, 2)
+    code, out, err = cli.run("topics", "show", name, "-f", "shell", "--prefix", "topic_")
     assert (code, err) == (0, "")
     script = 'eval "$1"; printf "%s %s" "$topic_records" "$topic_name"'
     said = subprocess.run(["sh", "-c", script, "sh", out], cwd=tmp_path, capture_output=True, check=True)
@@ -269,9 +269,9 @@ def test_cells_show_names_and_values_of_the_log_harmlessly() -> None:
     assert table.machine_readable() == [{"partition": 0, "details": "leader 1"}, {"partition": 1}]
 
 
-def test_a_log_that_cannot_be_used_is_3_for_every_command(bench: Bench, tmp_path: pathlib.Path) -> None:
+def test_a_log_that_cannot_be_used_is_3_for_every_command(cli: CliRunner, tmp_path: pathlib.Path) -> None:
     (tmp_path / "foreign").write_bytes(b"this is no database " * 100)
-    bench.url = f"sqlite:///{tmp_path}/foreign"
+    cli.url = f"sqlite:///{tmp_path}/foreign"
     commands: list[tuple[str, ...]] = [
         ("topics", "show", "t"),
         ("topics", "create", "t"),
@@ -281,4 +281,4 @@ def test_a_log_that_cannot_be_used_is_3_for_every_command(bench: Bench, tmp_path
         ("groups", "lag", "g"),
         ("groups", "reset", "g", "--to", "0"),
     ]
-    assert [bench.refused(*argv)[0] for argv in commands] == [3] * len(commands)
+    assert [cli.refused(*argv)[0] for argv in commands] == [3] * len(commands)

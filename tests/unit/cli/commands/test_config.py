@@ -1,4 +1,4 @@
-"""The configuration: a sample, what counts and why, what is wrong and where, a plain client's JSON."""
+"""The configuration: a sample, effective values with their origins, problems, and a plain client's JSON."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from notifier_kafka_drivers.kafka import options as kafka_options
 from spark_sinks.job import options as spark_options
 from spark_sinks.job import settings
 from tests.shared.checkout import ROOT
-from tests.unit.cli.cli_bench import Bench
+from tests.unit.cli.cli_runner import CliRunner
 
 Write = Callable[[str], str]
 
@@ -35,14 +35,14 @@ def write(tmp_path: pathlib.Path) -> Write:
 
 
 def run(*argv: str, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
-    """Run the program without a transport URL of its own."""
+    """Run the program without --transport-url."""
     command = [sys.executable, "-m", "notifier_kafka.cli.main", *argv]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     return ended.returncode, ended.stdout, ended.stderr
 
 
-def test_the_sample_is_the_one_of_the_checkout(bench: Bench) -> None:
-    code, out, err = bench.run("config", "sample")
+def test_the_sample_is_the_one_of_the_checkout(cli: CliRunner) -> None:
+    code, out, err = cli.run("config", "sample")
     assert (code, err) == (0, "")
     assert out == (ROOT / "etc" / "notifier_kafka" / "notifier.conf.sample").read_text()
 
@@ -116,9 +116,9 @@ def test_each_value_says_where_it_comes_from(write: Write, tmp_path: pathlib.Pat
     assert found["drivers_sqlite", "partitions"] == (4, "default")
 
 
-def test_the_command_line_s_url_counts(bench: Bench) -> None:
+def test_the_command_line_s_url_counts(cli: CliRunner) -> None:
     # A test that called set_transport_defaults before has set an option of this process as well.
-    origins = {row["option"]: row["origin"] for row in bench.json("config", "show", "--set")}
+    origins = {row["option"]: row["origin"] for row in cli.json("config", "show", "--set")}
     assert origins["transport_url"] == "the command line"
     assert origins.keys() <= {"transport_url", "control_exchange"}
 
@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_read_is_a_line_too(write: Write) -> None:
 
 def test_nothing_wrong(write: Write) -> None:
     path = write("[DEFAULT]\ndebug = true\n[notifications]\ndriver = messagingv2\n[keystone]\nurl = x\n")
-    assert run("--config-file", path, "config", "validate") == (0, f"nothing is wrong: {path}\n", "")
+    assert run("--config-file", path, "config", "validate") == (0, f"no problems found: {path}\n", "")
 
 
 def test_the_json_of_a_plain_client_becomes_a_file_that_says_the_same(write: Write) -> None:
@@ -217,11 +217,11 @@ def test_the_json_of_a_plain_client_becomes_a_file_that_says_the_same(write: Wri
         ('{"Type": "KafkaProducerConfig", "Properties": {"ack": 1}}', "did you mean acks?"),
         (
             '{"Type": "KafkaProducerConfig", "Properties": {"client.id": "x\\n[DEFAULT]"}}',
-            "no place for control characters",
+            "cannot hold control characters",
         ),
     ],
 )
-def test_json_that_is_none_of_a_client(bench: Bench, given: str, said: str) -> None:
-    code, err = bench.refused("config", "import-json", given)
+def test_json_that_is_none_of_a_client(cli: CliRunner, given: str, said: str) -> None:
+    code, err = cli.refused("config", "import-json", given)
     assert code == 5
     assert said in err

@@ -1,4 +1,4 @@
-"""What was set aside: counted, shown and given back, from letters that a real listener wrote."""
+"""Dead letters of a real listener: counted, shown and requeued."""
 
 import csv
 import time
@@ -11,78 +11,78 @@ from notifier_kafka.contract.driver import Delivery, Record
 from notifier_kafka.listening import listener
 from notifier_kafka.publishing import notifier
 from notifier_kafka.target import Target
-from tests.unit.cli.cli_bench import PATIENCE, Bench
+from tests.unit.cli.cli_runner import TIMEOUT_SECONDS, CliRunner
 
 HOSTILE = b"\x1b[2Jevil\xff"
 
 
-class Fickle:
-    """Raises over odd numbers until it is mended."""
+class FailingEndpoint:
+    """Raises for odd numbers until it is repaired."""
 
     def __init__(self) -> None:
-        self.mended = False
+        self.repaired = False
         self.handled: list[int] = []
 
     def info(self, _ctxt: Any, _publisher: Any, _event: Any, payload: int, _metadata: Any) -> None:
-        if payload % 2 and not self.mended:
+        if payload % 2 and not self.repaired:
             raise KeyError(payload)
         self.handled.append(payload)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def listen(bench: Bench, endpoint: Fickle) -> listener.Listener:
-    bench.transport.conf.set_override("max_attempts", 1, group="listener")
+def listen(cli: CliRunner, endpoint: FailingEndpoint) -> listener.Listener:
+    cli.transport.conf.set_override("max_attempts", 1, group="listener")
     return listener.get_notification_listener(
-        bench.transport, [Target(topic="orders")], [endpoint], pool="mail"
+        cli.transport, [Target(topic="orders")], [endpoint], pool="mail"
     )
 
 
 @pytest.fixture
-def endpoint(bench: Bench) -> Fickle:
-    """Two notifications and a malformed record set aside by the pool mail."""
-    made = Fickle()
-    sender = notifier.Notifier(bench.transport, "till.3", "messagingv2", topics=["orders"])
+def endpoint(cli: CliRunner) -> FailingEndpoint:
+    """Have the pool ``mail`` set aside two notifications and a malformed record."""
+    made = FailingEndpoint()
+    sender = notifier.Notifier(cli.transport, "till.3", "messagingv2", topics=["orders"])
     for number in range(4):
         sender.prepare(wait=True).info({}, "order.paid", number)
-    bench.put(Record("orders.info", HOSTILE, b"till.3"))
-    with listen(bench, made) as each:
+    cli.put(Record("orders.info", HOSTILE, b"till.3"))
+    with listen(cli, made) as each:
         wait_for(lambda: each.stats()["dead_lettered"] == 2 and each.stats()["malformed"] == 1)
     assert made.handled == [0, 2]
     return made
 
 
-def records(bench: Bench, topic: str) -> list[Delivery]:
-    return [delivery for span in bench.driver.spans([topic]) for delivery in bench.driver.read(span)]
+def records(cli: CliRunner, topic: str) -> list[Delivery]:
+    return [delivery for span in cli.driver.spans([topic]) for delivery in cli.driver.read(span)]
 
 
 @pytest.mark.usefixtures("endpoint")
-def test_they_are_counted_by_reason(bench: Bench) -> None:
-    found = bench.json("dead-letters", "list")
+def test_they_are_counted_by_reason(cli: CliRunner) -> None:
+    found = cli.json("dead-letters", "list")
     assert [(row["topic"], row["reason"], row["letters"], row["new"]) for row in found] == [
         ("mail.dead-letters", "endpoint raised KeyError in attempt 1", 2, 2),
         ("mail.dead-letters", "not Unicode text", 1, 1),
     ]
-    assert bench.json("dead-letters", "list", "mail") == found
+    assert cli.json("dead-letters", "list", "mail") == found
 
 
 @pytest.mark.usefixtures("endpoint")
-def test_each_is_shown_with_why_from_where_and_how_often(bench: Bench) -> None:
-    first, second, malformed = bench.json("dead-letters", "show", "mail")
+def test_each_is_shown_with_why_from_where_and_how_often(cli: CliRunner) -> None:
+    first, second, malformed = cli.json("dead-letters", "show", "mail")
     assert first["origin"].startswith("orders.info ")
     assert first["origin"].endswith(":1")
     assert (first["attempts"], first["reason"]) == (1, "endpoint raised KeyError in attempt 1")
     assert first["notification"]["payload"] == 1
     assert first["notification"]["publisher_id"] == "till.3"
     assert malformed["notification"] == r"\x1b[2Jevil\xff"
-    assert bench.json("dead-letters", "show", "mail", second["place"]) == [second]
-    assert bench.json("dead-letters", "show", "mail", "--max", "1") == [first]
-    code, out, _ = bench.run("dead-letters", "show", "mail")
+    assert cli.json("dead-letters", "show", "mail", second["place"]) == [second]
+    assert cli.json("dead-letters", "show", "mail", "--max", "1") == [first]
+    code, out, _ = cli.run("dead-letters", "show", "mail")
     assert code == 0
     assert r"\x1b[2Jevil\xff" in out
     assert "payload = 1" in out
@@ -90,12 +90,12 @@ def test_each_is_shown_with_why_from_where_and_how_often(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d"])
-def test_csv_has_no_formula_of_a_stranger(bench: Bench, sign: str) -> None:
+def test_csv_has_no_formula_of_a_stranger(cli: CliRunner, sign: str) -> None:
     formula = f"{sign}cmd()"
     headers = (("origin-topic", formula.encode()), ("dead-letter-reason", formula.encode()))
-    bench.put(Record("mail.dead-letters", formula.encode(), None, headers))
+    cli.put(Record("mail.dead-letters", formula.encode(), None, headers))
     for command in (("show", "mail"), ("list",)):
-        code, out, _ = bench.run("dead-letters", *command, "-f", "csv")
+        code, out, _ = cli.run("dead-letters", *command, "-f", "csv")
         header, row = csv.reader(out.splitlines())
         found = dict(zip(header, row, strict=True))
         assert (code, found["reason"]) == (0, f"'{formula}")
@@ -106,49 +106,49 @@ def test_csv_has_no_formula_of_a_stranger(bench: Bench, sign: str) -> None:
         assert not [cell for cell in row if cell.startswith(sign)]
 
 
-def test_all_are_given_back_once_and_only_on_demand(bench: Bench, endpoint: Fickle) -> None:
+def test_all_are_given_back_once_and_only_on_demand(cli: CliRunner, endpoint: FailingEndpoint) -> None:
     returns = "mail.requeue.orders.info"
-    code, out, err = bench.run("dead-letters", "requeue", "mail", "--all", "--json")
-    assert (code, err) == (0, "notifier-kafka: a dry run: nothing was changed; --execute does it\n")
+    code, out, err = cli.run("dead-letters", "requeue", "mail", "--all", "--json")
+    assert (code, err) == (0, "notifier-kafka: a dry run: nothing was changed; --execute requeues them\n")
     assert returns in out
-    assert records(bench, returns) == []
+    assert records(cli, returns) == []
 
-    done = bench.json("dead-letters", "requeue", "mail", "--all", "--execute")
+    done = cli.json("dead-letters", "requeue", "mail", "--all", "--execute")
     assert done == [{"topic": returns, "letters": 3}]
-    assert bench.json("dead-letters", "requeue", "mail", "--all", "--execute") == []
-    assert {row["new"] for row in bench.json("dead-letters", "list")} == {0}
-    assert len(records(bench, returns)) == 3
+    assert cli.json("dead-letters", "requeue", "mail", "--all", "--execute") == []
+    assert {row["new"] for row in cli.json("dead-letters", "list")} == {0}
+    assert len(records(cli, returns)) == 3
 
-    endpoint.mended = True
-    with listen(bench, endpoint) as each:
+    endpoint.repaired = True
+    with listen(cli, endpoint) as each:
         wait_for(lambda: len(endpoint.handled) == 4 and each.stats()["malformed"] == 1)
     assert sorted(endpoint.handled) == [0, 1, 2, 3]
-    bench.run("topics", "list")  # takes what the listener logged meanwhile
+    cli.run("topics", "list")  # takes what the listener logged meanwhile
     # The malformed one came back, and is set aside again with the place where it was first.
-    assert [row["new"] for row in bench.json("dead-letters", "list") if "Unicode" in row["reason"]] == [1]
-    again = bench.json("dead-letters", "show", "mail")[-1]
+    assert [row["new"] for row in cli.json("dead-letters", "list") if "Unicode" in row["reason"]] == [1]
+    again = cli.json("dead-letters", "show", "mail")[-1]
     assert again["origin"].startswith("orders.info ")
     assert again["attempts"] == 0, "no endpoint got it"
 
 
-def test_one_is_given_back_by_its_place(bench: Bench, endpoint: Fickle) -> None:
-    place = bench.json("dead-letters", "show", "mail")[1]["place"]
-    bench.json("dead-letters", "requeue", "mail", place, "--execute")
-    endpoint.mended = True
-    with listen(bench, endpoint):
+def test_one_is_given_back_by_its_place(cli: CliRunner, endpoint: FailingEndpoint) -> None:
+    place = cli.json("dead-letters", "show", "mail")[1]["place"]
+    cli.json("dead-letters", "requeue", "mail", place, "--execute")
+    endpoint.repaired = True
+    with listen(cli, endpoint):
         wait_for(lambda: len(endpoint.handled) == 3)
     assert endpoint.handled == [0, 2, 3]
 
 
-def test_what_has_no_value_or_origin_is_left_and_said(bench: Bench) -> None:
-    bench.put(
+def test_what_has_no_value_or_origin_is_left_and_said(cli: CliRunner) -> None:
+    cli.put(
         Record("mail.dead-letters", None, None, (("origin-topic", b"orders.info"),)),
         Record("mail.dead-letters", b"{}", None),
         Record("mail.dead-letters", b"{}", None, (("origin-topic", b"orders.info"),)),
     )
-    code, out, err = bench.run("dead-letters", "requeue", "mail", "--all", "--execute", "-f", "value")
+    code, out, err = cli.run("dead-letters", "requeue", "mail", "--all", "--execute", "-f", "value")
     assert (code, out) == (4, "mail.requeue.orders.info 1\n")
-    assert err == "notifier-kafka: 2 without a value or an origin cannot be given back\n"
+    assert err == "notifier-kafka: 2 without a value or an origin cannot be requeued\n"
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_what_has_no_value_or_origin_is_left_and_said(bench: Bench) -> None:
     [
         (("show", "nobody"), "there is no topic 'nobody.dead-letters'"),
         (("list", "nobody"), "there is no topic 'nobody.dead-letters'"),
-        (("show", "mail", "9:9"), "nothing at 9:9"),
-        (("show", "mail", "x"), "no PARTITION:OFFSET"),
+        (("show", "mail", "9:9"), "has no record at 9:9"),
+        (("show", "mail", "x"), "is not PARTITION:OFFSET"),
         (("requeue", "mail"), "say which"),
         (("requeue", "mail", "0:0", "--all"), "say which"),
     ],
 )
 @pytest.mark.usefixtures("endpoint")
-def test_what_makes_no_sense_is_refused(bench: Bench, argv: tuple[str, ...], words: str) -> None:
-    code, said = bench.refused("dead-letters", *argv)
+def test_what_makes_no_sense_is_refused(cli: CliRunner, argv: tuple[str, ...], words: str) -> None:
+    code, said = cli.refused("dead-letters", *argv)
     assert code == 2
     assert words in said

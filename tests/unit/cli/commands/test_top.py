@@ -1,4 +1,4 @@
-"""What the live view keeps of what passes."""
+"""What the live view keeps in memory."""
 
 from notifier_kafka.cli.commands import top
 from notifier_kafka.contract.driver import Delivery, Partition, Record
@@ -23,6 +23,6 @@ def test_of_a_long_name_only_the_beginning_is_kept() -> None:
 
 
 def test_of_many_names_the_first_are_kept() -> None:
-    counts = passed(*map(str, range(top.MOST_TYPES + 2)), "7")
-    assert len(counts.total) == top.MOST_TYPES + 1
+    counts = passed(*map(str, range(top.MAX_EVENT_TYPES + 2)), "7")
+    assert len(counts.total) == top.MAX_EVENT_TYPES + 1
     assert (counts.total["(others)"], counts.total["7"]) == (2, 2)

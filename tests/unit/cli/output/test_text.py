@@ -1,4 +1,4 @@
-"""Nothing that came over a bus steers a terminal."""
+"""Data from the log cannot control the terminal."""
 
 import json
 

@@ -62,4 +62,4 @@ def test_one_line_says_the_cause(said: str, kind: type[Exception], brief: str) -
 )
 def test_a_bar(position: Position, tasks: list[tuple[int, int]], said: str) -> None:
     done, words = progress.reached(position, tasks)
-    assert progress_bar.line("aggregate", done, position.total, words) == f"aggregate  {said}"
+    assert progress_bar.format_line("aggregate", done, position.total, words) == f"aggregate  {said}"

@@ -1,4 +1,4 @@
-"""The program on a log, for tests of its commands."""
+"""Runs the program on a log, for tests of its commands."""
 
 import json
 from typing import Any
@@ -10,11 +10,11 @@ from notifier_kafka.cli import main
 from notifier_kafka.contract.driver import Driver, Limits, Partition, Record
 from notifier_kafka.publishing import transport
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
-class Bench:
-    """The program on a log, and a driver on the same log."""
+class CliRunner:
+    """Runs the program on a log, and has a driver on the same log."""
 
     def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         conf = cfg.ConfigOpts()
@@ -38,7 +38,7 @@ class Bench:
         return json.loads(out)
 
     def refused(self, *argv: str) -> tuple[int, str]:
-        """Run what must fail; return its exit code and the lone line that it says."""
+        """Run a command that must fail; return its exit code and its one line of error."""
         code, out, err = self.run(*argv)
         assert out == ""
         assert err.startswith("notifier-kafka: ")
@@ -49,14 +49,14 @@ class Bench:
         publisher = self.driver.publisher(lambda _record, error: pytest.fail(str(error)), Limits())
         for record in records:
             publisher.offer(record)
-        assert publisher.flush(PATIENCE) == 0
+        assert publisher.flush(TIMEOUT_SECONDS) == 0
         publisher.close()
 
     def publish(self, topic: str, count: int) -> None:
         self.put(*(Record(topic, b"%d" % number) for number in range(count)))
 
     def topic(self, name: str, records: int) -> None:
-        """Make a topic of one partition, so that everybody knows what is where."""
+        """Create a topic with one partition, so that offsets are known."""
         self.driver.admin().create_topic(name, 1)
         self.publish(name, records)
 

@@ -14,7 +14,7 @@ from .connection import refuse_unknown
 from .consumer import Consumer
 from .errors import COMPRESSION
 from .log import quieten
-from .publisher import Sender
+from .publisher import BatchPublisher
 from .reader import Reader
 from .transactor import Transactor
 
@@ -40,7 +40,7 @@ class KafkaPython:
         config = {**self._common, **given}
         if limits.retry < 0:
             config["delivery.timeout.ms"] = FOREVER
-        sender = Sender(config, restore, limits.retry)
+        sender = BatchPublisher(config, restore, limits.retry)
         outbox = Outbox(sender.deliver, on_failure, limits, sender.end)
         sender.outbox = outbox
         return outbox

@@ -18,7 +18,7 @@ from . import errors, naming
 from .clients import protocol
 from .errors import AccessDenied
 from .listening import reading
-from .properties import BATCH_OVERHEAD, REQUEST_TIMEOUT
+from .properties import BATCH_OVERHEAD_BYTES, REQUEST_TIMEOUT_SECONDS
 from .settings import KafkaSettings
 
 BROKERS_CHOICE = -1
@@ -42,7 +42,7 @@ class KafkaAdmin:
         options = self._settings
         wanted = dict(settings or {})
         if options.max_request_size > USUAL_LIMIT:
-            wanted.setdefault("max.message.bytes", str(options.max_request_size + BATCH_OVERHEAD))
+            wanted.setdefault("max.message.bytes", str(options.max_request_size + BATCH_OVERHEAD_BYTES))
         count = options.topic_partitions if partitions is None else partitions
         if count == 0:
             raise ConfigurationError(f"topic {name}: 0 partitions: a topic has at least one")
@@ -82,7 +82,7 @@ class KafkaAdmin:
 
     def _count(self, name: str) -> int:
         """Count the partitions of a topic just made, which not every broker knows at once."""
-        deadline = time.monotonic() + REQUEST_TIMEOUT
+        deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
         while True:
             try:
                 return len(self._connected().partitions(name))
@@ -142,7 +142,7 @@ class KafkaAdmin:
 
     def _members(self, admin: protocol.Admin, group: str) -> dict[str, frozenset[Partition]]:
         """Ask who is in a group; a fresh broker does not know at once who looks after it."""
-        deadline = time.monotonic() + REQUEST_TIMEOUT
+        deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
         while True:
             try:
                 return admin.members(group)

@@ -26,7 +26,7 @@ from .clients import loading, protocol
 from .listening import reading
 from .listening.subscription import KafkaSubscription
 from .publishing import partitioning
-from .publishing.topic_creation import TopicGate, abandon
+from .publishing.topic_creation import PublisherAwaitingTopics
 from .settings import KafkaSettings
 from .transaction import KafkaTransaction, Transactors
 
@@ -85,9 +85,9 @@ class KafkaDriver(Driver):
 
         self._refuse_closed()
         bounds = self._settings.max_request_size, properties.patience(given)
-        gate = TopicGate(make, self._topics, on_failure, limits, bounds)
-        self._lent.add(gate)
-        return gate
+        publisher = PublisherAwaitingTopics(make, self._topics, on_failure, limits, bounds)
+        self._lent.add(publisher)
+        return publisher
 
     def transaction(self, name: str | None = None) -> KafkaTransaction:
         self._refuse_closed()
@@ -105,7 +105,7 @@ class KafkaDriver(Driver):
         # Now, so that a client library that is not there is the caller's error and not the thread's.
         library = self._client
 
-        def join(name: str, place: protocol.Place | None) -> protocol.Consumer:
+        def join(name: str, place: protocol.StartOffsets | None) -> protocol.Consumer:
             given = properties.listening(self._settings, name)
             return library.consumer(given, topics, place)
 
@@ -139,8 +139,8 @@ class KafkaDriver(Driver):
         for lent in list(self._lent):
             lent.close()
         for lent in list(self._lent):
-            if isinstance(lent, TopicGate):
-                lent.await_opener()
+            if isinstance(lent, PublisherAwaitingTopics):
+                lent.await_topic_creator()
         self._transactors.close()
         if admin is not None:
             admin.close()
@@ -149,9 +149,9 @@ class KafkaDriver(Driver):
         """Start anew in a child process: connections and their threads are the parent's."""
         self._lock = threading.RLock()
         if self._connected is not None:
-            abandon(self._connected)
+            after_fork.never_free(self._connected)
         self._connected = None
-        abandon(self._transactors)
+        after_fork.never_free(self._transactors)
         self._transactors = Transactors(self._transactor)
 
     def trouble(self) -> str | None:

@@ -14,11 +14,11 @@ from notifier_kafka.errors import ConfigurationError
 from .settings import KafkaSettings
 
 DEFAULT_PORT = 9092
-REQUEST_TIMEOUT = 5.0  # seconds that one call to an unreachable broker may cost
-METADATA_AGE = 3.0  # seconds until a member sees a new topic or partition
-HEARTBEAT = 3.0
+REQUEST_TIMEOUT_SECONDS = 5.0  # seconds that one call to an unreachable broker may cost
+METADATA_AGE_SECONDS = 3.0  # seconds until a member sees a new topic or partition
+HEARTBEAT_SECONDS = 3.0
 FETCH_BYTES = 50 * 1024 * 1024  # the default of Java's clients and of both of ours
-BATCH_OVERHEAD = 64 * 1024  # bytes around a record's own, generously: headers' lengths, the batch
+BATCH_OVERHEAD_BYTES = 64 * 1024  # bytes around a record's own, generously: headers' lengths, the batch
 
 NAMES = frozenset(
     """
@@ -81,7 +81,7 @@ def publishing(settings: KafkaSettings, retry: int) -> Properties:
         "batch.size": str(max(1, settings.batch_size)),
         "compression.type": settings.compression,
         "delivery.timeout.ms": _ms(settings.delivery_timeout),
-        "max.request.size": str(settings.max_request_size + BATCH_OVERHEAD),
+        "max.request.size": str(settings.max_request_size + BATCH_OVERHEAD_BYTES),
     }
     if retries:
         made["retries"] = str(min(retries))
@@ -93,7 +93,7 @@ def patience(given: Mapping[str, str]) -> float:
     text = given["delivery.timeout.ms"]
     if not text.isdecimal():
         raise ConfigurationError(
-            f"[drivers_kafka] client_properties: delivery.timeout.ms = {text!r}: it is a number"
+            f"[drivers_kafka] client_properties: delivery.timeout.ms = {text!r}: it must be a number"
         )
     return int(text) / 1000 or math.inf
 
@@ -121,13 +121,13 @@ def listening(settings: KafkaSettings, group: str) -> Properties:
         "group.id": group,
         "group.protocol": settings.group_protocol,
         "enable.auto.commit": "false",
-        "metadata.max.age.ms": _ms(METADATA_AGE),
+        "metadata.max.age.ms": _ms(METADATA_AGE_SECONDS),
         "max.poll.interval.ms": _ms(max(settings.poll_interval, settings.session_timeout)),
     }
     if settings.group_protocol == "classic":
         # With KIP-848 these are the brokers' to say, and cooperative-sticky was seen to stall.
         made["session.timeout.ms"] = _ms(settings.session_timeout)
-        made["heartbeat.interval.ms"] = _ms(min(HEARTBEAT, settings.session_timeout / 3))
+        made["heartbeat.interval.ms"] = _ms(min(HEARTBEAT_SECONDS, settings.session_timeout / 3))
         made["partition.assignment.strategy"] = "range"
     if settings.group_instance_id:
         made["group.instance.id"] = settings.group_instance_id
@@ -141,7 +141,7 @@ def reading(settings: KafkaSettings) -> Properties:
         "isolation.level": settings.isolation_level,
         "max.partition.fetch.bytes": str(settings.max_fetch_bytes),
         # With kafka-python also what a compressed batch may open to.
-        "fetch.max.bytes": str(max(FETCH_BYTES, settings.max_request_size + BATCH_OVERHEAD)),
+        "fetch.max.bytes": str(max(FETCH_BYTES, settings.max_request_size + BATCH_OVERHEAD_BYTES)),
     }
     return made | dict(settings.client_properties)
 

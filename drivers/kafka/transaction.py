@@ -14,7 +14,7 @@ from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportU
 
 from . import naming
 from .clients import protocol
-from .properties import REQUEST_TIMEOUT
+from .properties import REQUEST_TIMEOUT_SECONDS
 from .publishing.partitioning import Topics
 
 SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
@@ -94,7 +94,7 @@ def _publish(transactor: protocol.Transactor, records: list[Record], timeout: fl
     except MessagingException:
         # Else the brokers abort it when its timeout is over; nobody reads it until then.
         with contextlib.suppress(MessagingException):
-            transactor.abort(time.monotonic() + REQUEST_TIMEOUT)
+            transactor.abort(time.monotonic() + REQUEST_TIMEOUT_SECONDS)
         raise
     try:
         transactor.commit(deadline)

@@ -10,7 +10,7 @@ from notifier_kafka.errors import TopicNotFound, TransportUnavailable
 
 from ..clients.protocol import EARLIEST, LATEST, Admin, Reader
 from ..errors import AccessDenied
-from ..properties import REQUEST_TIMEOUT
+from ..properties import REQUEST_TIMEOUT_SECONDS
 
 Answer = TypeVar("Answer")
 BATCH = 1_000
@@ -28,7 +28,7 @@ def offsets(admin: Admin, moments: Mapping[Partition, int]) -> dict[Partition, i
 
 def patiently(ask: Callable[[], Answer]) -> Answer:
     """Ask again for as long as one call may take, while an error may pass."""
-    deadline = time.monotonic() + REQUEST_TIMEOUT
+    deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
     while True:
         try:
             return ask()

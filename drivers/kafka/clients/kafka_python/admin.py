@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: administration."""
+"""Administration with kafka-python."""
 
 import functools
 from collections.abc import Mapping

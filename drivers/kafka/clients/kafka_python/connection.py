@@ -21,7 +21,7 @@ from .patches.unfinished_close import close_net_client, close_producer
 NO_VALUE = object()
 CLOSE_TIMEOUT_SECONDS = 2.0  # for requests under way
 CONNECT_TIMEOUT_MS = 4_000  # less than the five seconds that a call may take: then the reason is looked for
-REQUEST_TIMEOUT_MS = round(properties.REQUEST_TIMEOUT * 1000)
+REQUEST_TIMEOUT_MS = round(properties.REQUEST_TIMEOUT_SECONDS * 1000)
 
 _SPELLINGS = {
     "sasl.password": "sasl_plain_password",

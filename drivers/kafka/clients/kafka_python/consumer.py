@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: consuming."""
+"""Consuming with kafka-python."""
 
 import threading
 import time
@@ -24,13 +24,15 @@ from .reader import CLOSE_TIMEOUT_MS, BrokerContact, delivery
 class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
     """A member of a group."""
 
-    def __init__(self, given: Mapping[str, str], topics: Sequence[str], place: protocol.Place | None) -> None:
+    def __init__(
+        self, given: Mapping[str, str], topics: Sequence[str], start_offsets: protocol.StartOffsets | None
+    ) -> None:
         self.owned: set[Partition] = set()
-        self._place = place
+        self._start_offsets = start_offsets
         self._gained: set[TopicPartition] = set()
         # Held for a moment only: the library's thread must not wait.
         self._lock = threading.Lock()
-        self._held = False
+        self._paused = False
         self._consumer = connect_consumer(given)
         self._group_join = GroupJoin(self._consumer)
         self._contact = BrokerContact(self._consumer, given)
@@ -68,21 +70,23 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
     def seek(self, partition: Partition, offset: int) -> None:
         seek_if_assigned(self._consumer, TopicPartition(*partition), offset)
 
-    def topic_ids(self) -> dict[str, str]:
-        return topic_metadata.topic_ids(self._consumer, {partition.topic for partition in self.owned})
+    def topic_ids(self) -> dict[Partition, str]:
+        owned = self.owned
+        found = topic_metadata.topic_ids(self._consumer, {partition.topic for partition in owned})
+        return {partition: found[partition.topic] for partition in owned if partition.topic in found}
 
-    def reaches(self) -> bool:
+    def is_connected(self) -> bool:
         return is_connected(self._consumer)
 
-    def forgotten(self) -> bool:
+    def is_dead(self) -> bool:
         return False
 
-    def hold(self) -> None:
-        self._held = True
+    def pause(self) -> None:
+        self._paused = True
         call_for_assigned(self._consumer.pause, self._consumer.assignment())
 
-    def proceed(self) -> None:
-        self._held = False
+    def resume(self) -> None:
+        self._paused = False
         call_for_assigned(self._consumer.resume, self._consumer.assignment() - self._gained)
 
     def close(self) -> None:
@@ -112,13 +116,13 @@ class Consumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def _start_gained(self) -> dict[Partition, int]:
         gained = self._gained
-        begin = self._place([Partition(*p) for p in gained]) if self._place else {}
+        begin = self._start_offsets([Partition(*p) for p in gained]) if self._start_offsets else {}
         for partition, offset in begin.items():
             self.seek(partition, offset)
         with self._lock:
             if self._gained is gained:
                 self._gained = set()
-                if not self._held:
+                if not self._paused:
                     call_for_assigned(self._consumer.resume, gained)
             # Else another join ended meanwhile: the next poll starts what that brought.
         return begin

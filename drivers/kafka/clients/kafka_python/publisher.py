@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: publishing."""
+"""Publishing with kafka-python."""
 
 import logging
 import time

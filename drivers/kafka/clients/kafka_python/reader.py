@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: reading without a group, and what a consumer shares with that."""
+"""Reading with kafka-python without a group, and what a consumer shares with that."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: transactions."""
+"""Transactions with kafka-python."""
 
 import threading
 import time

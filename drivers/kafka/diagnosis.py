@@ -1,8 +1,8 @@
-"""Says why brokers cannot be reached, in the same words whatever the client library.
+"""Says why no broker can be reached, in the same words for each client library.
 
-The libraries tell it late, in their logs only, or in words of their own: kafka-python's error
-after five seconds is that it timed out, and librdkafka's for a wrong host name that an
-authority may be missing. So we try by ourselves, once, what a connection is made of.
+The libraries say it late, only in their logs, or in words of their own: kafka-python reports a timeout
+after five seconds, and librdkafka says for a wrong host name that an authority may be missing. So we
+try the steps of a connection ourselves, once.
 """
 
 import contextlib
@@ -16,23 +16,23 @@ from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 
 from .properties import addresses, spell
 
-PATIENCE = 1.0  # seconds for each step with each broker; it follows a timeout already
-ALERT = 0.3  # seconds until a broker that dislikes our certificate has said so
-CHUNK = 16384  # bytes of a TLS record, at most
-OURS = {
+STEP_TIMEOUT_SECONDS = 1.0  # for each step with each broker; a timeout came before already
+ALERT_TIMEOUT_SECONDS = 0.3  # in which a broker that refuses our certificate says so
+TLS_RECORD_BYTES = 16384  # at most
+SETTABLE = {
     "ssl.ca.location",
     "ssl.certificate.location",
     "ssl.endpoint.identification.algorithm",
     "ssl.key.location",
     "ssl.key.password",
 }
-SHOWN = ("ssl.certificate.", "ssl.keystore.")  # what holds a certificate of ours
-MUTE = "it accepts connections and does not answer: hung, or of another security_protocol"
+CLIENT_CERTIFICATE = ("ssl.certificate.", "ssl.keystore.")
+NO_ANSWER = "it accepts connections and does not answer: it hangs, or uses another security_protocol"
 Address = tuple[str, int]
 
 
 def unreached(given: Mapping[str, str]) -> TransportUnavailable:
-    """Make the error that names each address with what is wrong there. Blocks for seconds."""
+    """Make the error that names each address with its reason. Blocks for seconds."""
     known = addresses(given)
     reasons = _asked(functools.partial(_why_not, given), known)
     found = "; ".join(f"{spell(*at)}: {why}" for at, why in zip(known, reasons, strict=True))
@@ -41,30 +41,30 @@ def unreached(given: Mapping[str, str]) -> TransportUnavailable:
 
 def _asked(ask: Callable[[Address], str], known: Sequence[Address]) -> list[str]:
     try:
-        # At once, because many that are mute cost no more time than one.
+        # In parallel: many brokers that do not answer take no more time than one.
         with futures.ThreadPoolExecutor(len(known)) as pool:
             return list(pool.map(ask, known))
     except RuntimeError:
-        # There are no threads to be had, as at an interpreter's exit.
+        # No thread can be started, as at an interpreter's exit.
         return list(map(ask, known))
 
 
 def trouble(given: Mapping[str, str]) -> str | None:
-    """Say why no broker is reached, unless one is, as far as a connection tells. Blocks for seconds."""
-    told = str(unreached(given))
-    beyond_us = any(name.startswith(("proxy.", "ssl.")) and name not in OURS for name in given)
-    return None if beyond_us or MUTE in told else told
+    """Say why no broker is reached; None when one is, or when that is not known. Blocks for seconds."""
+    reasons = str(unreached(given))
+    not_ours = any(name.startswith(("proxy.", "ssl.")) and name not in SETTABLE for name in given)
+    return None if not_ours or NO_ANSWER in reasons else reasons
 
 
 def check_files(given: Mapping[str, str]) -> None:
-    """Raise ``ConfigurationError`` for a file of TLS that is not there or not what it should be."""
+    """Raise ``ConfigurationError`` for a TLS file that is missing or not valid."""
     if _encrypted(given):
         context(given)
 
 
 def _why_not(given: Mapping[str, str], at: Address) -> str:
     try:
-        with socket.create_connection(at, PATIENCE) as connection:
+        with socket.create_connection(at, STEP_TIMEOUT_SECONDS) as connection:
             return _refusal(connection, at[0], given) if _encrypted(given) else _silence(connection, given)
     except socket.gaierror:
         return "no such host name"
@@ -73,32 +73,32 @@ def _why_not(given: Mapping[str, str], at: Address) -> str:
     except OSError as error:
         return (error.strerror or str(error)).lower()
     except ConfigurationError as error:
-        # A file that was there at the start: it is being renewed, or privileges were dropped.
+        # A file that existed at the start: it is being renewed, or privileges were dropped.
         return str(error)
 
 
 def _refusal(connection: socket.socket, host: str, given: Mapping[str, str]) -> str:
     try:
         encrypted = _Encrypted(connection, context(given), host)
-        connection.settimeout(ALERT)
+        connection.settimeout(ALERT_TIMEOUT_SECONDS)
         encrypted.hear()
     except ssl.SSLCertVerificationError as error:
         return f"TLS: its certificate is refused: {error.verify_message}"
     except TimeoutError:
-        return MUTE
+        return NO_ANSWER
     except (ssl.SSLError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or error.strerror
         if "CERTIFICATE" in str(reason):
-            if any(name.startswith(SHOWN) for name in given):
-                # What a Java says of one that expired is that it is unknown.
-                return f"TLS: it refuses our certificate, expired or of an authority not its own: {reason}"
-            return "TLS: it wants a certificate of ours, and [drivers_kafka] ssl_client_cert_file is not set"
+            if any(name.startswith(CLIENT_CERTIFICATE) for name in given):
+                # Java calls an expired certificate unknown.
+                return f"TLS: it refuses our certificate: expired, or of an unknown authority: {reason}"
+            return "TLS: it wants a client certificate, and [drivers_kafka] ssl_client_cert_file is not set"
         return f"TLS: {reason}: is security_protocol right for this port?"
-    return MUTE
+    return NO_ANSWER
 
 
 def _silence(connection: socket.socket, given: Mapping[str, str]) -> str:
-    """Look whether a broker that has nothing to say to plain text would have to TLS."""
+    """Check whether a broker that does not answer plain text answers TLS."""
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname = False
     anybody.verify_mode = ssl.CERT_NONE
@@ -106,11 +106,11 @@ def _silence(connection: socket.socket, given: Mapping[str, str]) -> str:
         _Encrypted(connection, anybody)
         protocol = given.get("security.protocol", "PLAINTEXT")
         return f"it wants TLS, and [drivers_kafka] security_protocol is {protocol}"
-    return MUTE
+    return NO_ANSWER
 
 
 class _Encrypted:
-    """A connection that shook hands. Python 3.11.7 leaves a socket open that was reset before that."""
+    """A TLS connection. Python 3.11.7 leaves a socket open that was reset before the handshake."""
 
     def __init__(self, connection: socket.socket, agreed: ssl.SSLContext, host: str | None = None) -> None:
         self._connection = connection
@@ -119,7 +119,7 @@ class _Encrypted:
         self._until_done(self._talk.do_handshake)
 
     def hear(self) -> None:
-        """Wait for whatever it says, which may be that it refuses us, or for its end."""
+        """Wait for an answer, which may be a refusal, or for the end."""
         with contextlib.suppress(ssl.SSLEOFError, ssl.SSLZeroReturnError):
             self._until_done(lambda: self._talk.read(1))
 
@@ -129,7 +129,7 @@ class _Encrypted:
                 step()
             except ssl.SSLWantReadError:
                 self._connection.sendall(self._outgoing.read())
-                if received := self._connection.recv(CHUNK):
+                if received := self._connection.recv(TLS_RECORD_BYTES):
                     self._incoming.write(received)
                 else:
                     self._incoming.write_eof()
@@ -156,7 +156,7 @@ def context(given: Mapping[str, str]) -> ssl.SSLContext:
 
 @contextlib.contextmanager
 def _named(option: str, path: str | None) -> Iterator[None]:
-    """Say which file it is, which neither kind of error does."""
+    """Name the file, which neither kind of error does."""
     try:
         yield
     except OSError as error:  # ssl.SSLError is one as well

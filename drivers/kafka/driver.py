@@ -1,4 +1,4 @@
-"""The Kafka driver: what both client libraries share is here and in the modules beside."""
+"""The Kafka driver: what both client libraries share is here and in the modules beside it."""
 
 import functools
 import threading
@@ -26,7 +26,7 @@ from .clients import loading, protocol
 from .listening import reading
 from .listening.subscription import KafkaSubscription
 from .publishing import partitioning
-from .publishing.topic_creation import TopicGate, abandon
+from .publishing.topic_creation import PublisherAwaitingTopics
 from .settings import KafkaSettings
 from .transaction import KafkaTransaction, Transactors
 
@@ -50,8 +50,8 @@ class KafkaDriver(Driver):
         self._transactors = Transactors(self._transactor)
         _FORKED.add(self)
 
-    # The next four when first asked for: to read options is to read files, and to load a
-    # client library is to look for it in others. A notifier asks when it is made.
+    # The next four are made on first use: options are read from files, and a client library is
+    # searched for. A notifier uses them when it is made.
     @functools.cached_property
     def _settings(self) -> KafkaSettings:
         return self.url.settings(options.GROUP, options.OPTS, KafkaSettings)
@@ -84,10 +84,10 @@ class KafkaDriver(Driver):
             return self._client.publisher(given, report, limits, restore)
 
         self._refuse_closed()
-        bounds = self._settings.max_request_size, properties.patience(given)
-        gate = TopicGate(make, self._topics, on_failure, limits, bounds)
-        self._lent.add(gate)
-        return gate
+        bounds = self._settings.max_request_size, properties.longest_wait(given)
+        publisher = PublisherAwaitingTopics(make, self._topics, on_failure, limits, bounds)
+        self._lent.add(publisher)
+        return publisher
 
     def transaction(self, name: str | None = None) -> KafkaTransaction:
         self._refuse_closed()
@@ -102,12 +102,12 @@ class KafkaDriver(Driver):
             if complaint:
                 raise ConfigurationError(complaint)
 
-        # Now, so that a client library that is not there is the caller's error and not the thread's.
+        # Here, so that a missing client library is an error of this call and not of the thread.
         library = self._client
 
-        def join(name: str, place: protocol.Place | None) -> protocol.Consumer:
+        def join(name: str, start_offsets: protocol.StartOffsets | None) -> protocol.Consumer:
             given = properties.listening(self._settings, name)
-            return library.consumer(given, topics, place)
+            return library.consumer(given, topics, start_offsets)
 
         def offsets(moment: float | None, parts: Sequence[Partition]) -> dict[Partition, int]:
             return self._offsets(topics, moment, parts)
@@ -125,7 +125,7 @@ class KafkaDriver(Driver):
 
     def read(self, span: Span) -> Iterator[Delivery]:
         span = reading.within(self._admin(), span)
-        # What is asked for is there: all that a broker could wait for is what comes behind it.
+        # All records of the span exist: a broker has nothing to wait for.
         given = {"fetch.max.wait.ms": "10", **properties.reading(self._settings)}
         return reading.deliveries(lambda cut: self._client.reader(given, cut.partition, cut.start), span)
 
@@ -139,8 +139,8 @@ class KafkaDriver(Driver):
         for lent in list(self._lent):
             lent.close()
         for lent in list(self._lent):
-            if isinstance(lent, TopicGate):
-                lent.await_opener()
+            if isinstance(lent, PublisherAwaitingTopics):
+                lent.await_topic_creator()
         self._transactors.close()
         if admin is not None:
             admin.close()
@@ -149,9 +149,9 @@ class KafkaDriver(Driver):
         """Start anew in a child process: connections and their threads are the parent's."""
         self._lock = threading.RLock()
         if self._connected is not None:
-            abandon(self._connected)
+            after_fork.never_free(self._connected)
         self._connected = None
-        abandon(self._transactors)
+        after_fork.never_free(self._transactors)
         self._transactors = Transactors(self._transactor)
 
     def trouble(self) -> str | None:
@@ -173,7 +173,7 @@ class KafkaDriver(Driver):
     def _offsets(
         self, topics: Sequence[str], moment: float | None, parts: Sequence[Partition]
     ) -> dict[Partition, int]:
-        """Find offsets of ``parts``, or of all that the topics have, at a moment or now."""
+        """Find the offsets of ``parts``, or of all partitions of the topics, at a moment or now."""
         admin = self._admin()
         latest = reading.ends(admin, parts or reading.existing(admin, topics))
         return latest if moment is None else reading.moments(admin, list(latest), moment, latest)

@@ -1,7 +1,7 @@
-"""What Kafka's errors are in the words of this package. The only place that says so.
+"""Kafka's errors as errors of this package: the only table of them.
 
-Brokers number their errors, and both client libraries keep the numbers; what a library
-adds of its own is in a table beside its adapter, in the same words.
+Brokers number their errors, and both client libraries keep the numbers. The errors that a library adds
+are in a table of its own, in ``clients/``.
 """
 
 from notifier_kafka.errors import (
@@ -18,19 +18,19 @@ from notifier_kafka.errors import (
 
 
 class AccessDenied(TransportUnavailable):
-    """The brokers do not let us do that. It may be granted: a listener waits for it."""
+    """The brokers deny a request. It may be granted later: a listener waits for that."""
 
 
 class LoginRefused(AccessDenied):
-    """The brokers do not let us in."""
+    """The brokers refuse the login."""
 
 
 class TopicExists(ConfigurationError):
-    """The topic to be created is there already."""
+    """The topic to be created exists already."""
 
 
 class TopicGone(DeliveryFailed):
-    """A record came when its topic was no longer there. It may be made again."""
+    """The topic of a record no longer exists. It may be created again."""
 
 
 class PositionGone(LogUnusable):
@@ -76,32 +76,32 @@ _ADVICE: dict[int, str] = {
     31: "the user lacks an ACL on the cluster",
     38: "there are fewer brokers than replicas asked for: lower [drivers_kafka] topic_replication",
     53: "the user lacks the ACL Write on the transactional id",
-    LOGIN_REFUSED: "the login is refused: check user, password and [drivers_kafka] sasl_mechanism",
+    LOGIN_REFUSED: "the brokers refuse the login: check user, password and [drivers_kafka] sasl_mechanism",
     82: "another process joined with the same [drivers_kafka] group_instance_id",
 }
 
 
 def broker_error(code: int, what: str, detail: str = "") -> MessagingException:
-    """Make the error for what a broker answered. ``what`` says what was asked of it.
+    """Make the error for a broker's answer. ``what`` names the request.
 
-    A code that is newer than this table is no reason to try for ever.
+    A code that is newer than this table is not retried for ever.
     """
     if code in (LOGIN_REFUSED, MECHANISM_REFUSED):
         return refused_login()
     advice = _ADVICE.get(code)
     if advice and BROKER[code] is AccessDenied:
-        return AccessDenied(f"{what}: {advice}")  # each library words it in its own way
+        return AccessDenied(f"{what}: {advice}")  # each library has its own words for it
     text = " ".join(str(detail).split()) or f"error {code}"
     return BROKER.get(code, LogUnusable)(f"{what}: {text}" + (f" ({advice})" if advice else ""))
 
 
 def refused_login() -> LoginRefused:
-    """Make the error for a login that is refused, which each library words in its own way."""
-    return LoginRefused(f"no broker lets us in: {_ADVICE[LOGIN_REFUSED]}")
+    """Make the error for a refused login, for which each library has its own words."""
+    return LoginRefused(_ADVICE[LOGIN_REFUSED])
 
 
 def for_record(error: MessagingException) -> MessagingException:
-    """Make of ``error`` what a publisher reports: what another try may cure, or DeliveryFailed."""
+    """Make the error that a publisher reports: a retriable one, or DeliveryFailed."""
     if isinstance(error, DeliveryFailed) or (error.retriable and not isinstance(error, AccessDenied)):
         return error
     if isinstance(error, LoginRefused):

@@ -1,6 +1,6 @@
-"""What Kafka takes as the name of a topic, asked before a client sees it, and names of our own.
+"""Which names of topics Kafka takes, checked before a client gets one; and names of our own.
 
-The client libraries find out at different moments, one after seconds, one only in a report.
+The client libraries detect a wrong name at different times: one after seconds, one only in a report.
 """
 
 import re
@@ -11,17 +11,17 @@ _PRIVATE = re.compile(r"notifier-kafka-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 
 def private() -> str:
-    """Make a name for a group of one, or a transaction's, which ACLs know by its beginning."""
+    """Make a name for a group with one member, or for a transaction. Its prefix is for ACLs."""
     return owned(str(uuid.uuid4()))
 
 
 def owned(name: str) -> str:
-    """Make the name of a transaction that one process has after another."""
+    """Make the name of a transaction that one process takes over from another."""
     return f"notifier-kafka-{name}"
 
 
 def is_private(group: str) -> bool:
-    """Tell whether a group ends with its one member."""
+    """Tell whether a group is one of those with one member, and ends with it."""
     return _PRIVATE.match(group) is not None
 
 

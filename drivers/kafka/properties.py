@@ -1,7 +1,6 @@
-"""From our options to properties as Apache Kafka names them, which both clients are given.
+"""Properties, as Apache Kafka names them, made from our options; both clients are given these.
 
-Where Java has no name of its own for something (PEM files, user and password), it is
-librdkafka's.
+Where Java has no name for something (PEM files, user and password), librdkafka's is used.
 """
 
 import difflib
@@ -14,11 +13,11 @@ from notifier_kafka.errors import ConfigurationError
 from .settings import KafkaSettings
 
 DEFAULT_PORT = 9092
-REQUEST_TIMEOUT = 5.0  # seconds that one call to an unreachable broker may cost
-METADATA_AGE = 3.0  # seconds until a member sees a new topic or partition
-HEARTBEAT = 3.0
+REQUEST_TIMEOUT_SECONDS = 5.0  # for one call to a broker that cannot be reached
+METADATA_AGE_SECONDS = 3.0  # until a member sees a new topic or partition
+HEARTBEAT_SECONDS = 3.0
 FETCH_BYTES = 50 * 1024 * 1024  # the default of Java's clients and of both of ours
-BATCH_OVERHEAD = 64 * 1024  # bytes around a record's own, generously: headers' lengths, the batch
+BATCH_OVERHEAD_BYTES = 64 * 1024  # around the bytes of a record: lengths of headers, the batch
 
 NAMES = frozenset(
     """
@@ -35,7 +34,7 @@ NAMES = frozenset(
     ssl.key.location ssl.key.password transaction.timeout.ms transactional.id
     """.split()  # noqa: SIM905 - a list of names to read, not of strings
 )
-"""What users may ask for by ``client_properties``; a client may know more."""
+"""What ``client_properties`` may set; a client may have more."""
 
 Properties = dict[str, str]
 
@@ -47,7 +46,7 @@ def servers(url: DriverURL) -> list[tuple[str, int]]:
 
 
 def addresses(given: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Take apart what ``bootstrap.servers`` holds, for those who only have properties."""
+    """Split ``bootstrap.servers`` into addresses."""
     parts = [text.rpartition(":") for text in given["bootstrap.servers"].split(",")]
     return [(host.strip("[]"), int(port)) for host, _, port in parts]
 
@@ -68,38 +67,38 @@ def common(url: DriverURL, settings: KafkaSettings) -> Properties:
 
 
 def publishing(settings: KafkaSettings, retry: int) -> Properties:
-    """Make a publisher's properties. ``retry`` is that of ``Limits``, -1 for ever."""
+    """Make a publisher's properties. ``retry`` is that of ``Limits``; -1 is for ever."""
     retries = [number for number in (settings.retries, retry) if number is not None and number >= 0]
     idempotent = settings.idempotence and settings.acks == "all" and 0 not in retries
     made = {
         "acks": settings.acks,
-        # Without retries there is nothing to recognise, and the clients refuse the combination.
+        # Without retries there are no duplicates to recognise, and the clients refuse the combination.
         "enable.idempotence": "true" if idempotent else "false",
-        # An idempotent producer keeps order with five requests under way, another only with one.
+        # An idempotent producer keeps the order with five requests in flight, another only with one.
         "max.in.flight.requests.per.connection": "5" if idempotent else "1",
         "linger.ms": _ms(settings.linger),
         "batch.size": str(max(1, settings.batch_size)),
         "compression.type": settings.compression,
         "delivery.timeout.ms": _ms(settings.delivery_timeout),
-        "max.request.size": str(settings.max_request_size + BATCH_OVERHEAD),
+        "max.request.size": str(settings.max_request_size + BATCH_OVERHEAD_BYTES),
     }
     if retries:
         made["retries"] = str(min(retries))
     return made | dict(settings.client_properties)
 
 
-def patience(given: Mapping[str, str]) -> float:
-    """Read from a publisher's properties for how many seconds a record may wait; 0 is for ever."""
+def longest_wait(given: Mapping[str, str]) -> float:
+    """Return how many seconds a record may wait, by a publisher's properties; infinity for 0."""
     text = given["delivery.timeout.ms"]
     if not text.isdecimal():
         raise ConfigurationError(
-            f"[drivers_kafka] client_properties: delivery.timeout.ms = {text!r}: it is a number"
+            f"[drivers_kafka] client_properties: delivery.timeout.ms = {text!r}: it must be a number"
         )
     return int(text) / 1000 or math.inf
 
 
 def transacting(settings: KafkaSettings, identity: str) -> Properties:
-    """Make the properties of a producer of transactions; these need idempotence and all acks."""
+    """Make the properties of a producer of transactions, which needs idempotence and acks = all."""
     made = publishing(settings, -1)
     needed = {
         "acks": "all",
@@ -107,7 +106,7 @@ def transacting(settings: KafkaSettings, identity: str) -> Properties:
         "max.in.flight.requests.per.connection": "5",
         "transactional.id": identity,
         "transaction.timeout.ms": "60000",
-        # Not beyond the transaction's own time, or librdkafka refuses the two.
+        # Not longer than the transaction's timeout: librdkafka refuses that.
         "delivery.timeout.ms": _ms(min(settings.delivery_timeout, 55.0)),
     }
     made.pop("retries", None)
@@ -121,13 +120,13 @@ def listening(settings: KafkaSettings, group: str) -> Properties:
         "group.id": group,
         "group.protocol": settings.group_protocol,
         "enable.auto.commit": "false",
-        "metadata.max.age.ms": _ms(METADATA_AGE),
+        "metadata.max.age.ms": _ms(METADATA_AGE_SECONDS),
         "max.poll.interval.ms": _ms(max(settings.poll_interval, settings.session_timeout)),
     }
     if settings.group_protocol == "classic":
-        # With KIP-848 these are the brokers' to say, and cooperative-sticky was seen to stall.
+        # With KIP-848 the brokers decide these. cooperative-sticky was seen to stall.
         made["session.timeout.ms"] = _ms(settings.session_timeout)
-        made["heartbeat.interval.ms"] = _ms(min(HEARTBEAT, settings.session_timeout / 3))
+        made["heartbeat.interval.ms"] = _ms(min(HEARTBEAT_SECONDS, settings.session_timeout / 3))
         made["partition.assignment.strategy"] = "range"
     if settings.group_instance_id:
         made["group.instance.id"] = settings.group_instance_id
@@ -135,19 +134,19 @@ def listening(settings: KafkaSettings, group: str) -> Properties:
 
 
 def reading(settings: KafkaSettings) -> Properties:
-    """Make the properties of whoever reads."""
+    """Make the properties that every reader has."""
     made = {
         "auto.offset.reset": "earliest",
         "isolation.level": settings.isolation_level,
         "max.partition.fetch.bytes": str(settings.max_fetch_bytes),
-        # With kafka-python also what a compressed batch may open to.
-        "fetch.max.bytes": str(max(FETCH_BYTES, settings.max_request_size + BATCH_OVERHEAD)),
+        # With kafka-python this also limits what a compressed batch opens to.
+        "fetch.max.bytes": str(max(FETCH_BYTES, settings.max_request_size + BATCH_OVERHEAD_BYTES)),
     }
     return made | dict(settings.client_properties)
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str] = NAMES) -> None:
-    """Raise for the first name that is not known, with the nearest one that is."""
+    """Raise for the first unknown name, with the nearest known one."""
     choices = sorted(known)
     for name in names:
         if name not in choices:
@@ -162,7 +161,7 @@ def _security(url: DriverURL, settings: KafkaSettings) -> Properties:
     password = login.password if login else settings.sasl_password
     protocol = settings.security_protocol
     if login is not None and not protocol.startswith("SASL"):
-        # A login in the URL is meant to be used; sending it nowhere would be no login at all.
+        # A login in the URL is meant to be used, so the connection has to be one with a login.
         protocol = {"PLAINTEXT": "SASL_PLAINTEXT", "SSL": "SASL_SSL"}[protocol]
     made = {"security.protocol": protocol}
     if protocol.startswith("SASL"):

@@ -1,7 +1,7 @@
-"""Publishing all or nothing: memory until ``commit``, then one of Kafka's transactions.
+"""Publishing all or nothing: in memory until ``commit``, then in one of Kafka's transactions.
 
-A transaction that is open on the brokers holds up every listener that reads what is
-committed. So none is open while the user makes up the records, however long that takes.
+A transaction that is open on the brokers holds up every listener that reads committed records. So none is
+open while the user makes the records, however long that takes.
 """
 
 import contextlib
@@ -10,21 +10,23 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from notifier_kafka.contract.driver import Partition, Receipt, Record
+from notifier_kafka.contract.record_size import size_in_bytes
 from notifier_kafka.errors import DeliveryFailed, MessagingException, TransportUnavailable
 
 from . import naming
 from .clients import protocol
-from .properties import REQUEST_TIMEOUT
+from .properties import REQUEST_TIMEOUT_SECONDS
 from .publishing.partitioning import Topics
+from .publishing.topic_creation import refuse_too_large
 
-SIGHT = 1.0  # seconds at most from the end of a commit until its records are seen
-LOOK = 0.005
-CLAIM = 60.0  # seconds at most until what another process left open is aborted
+VISIBLE_TIMEOUT_SECONDS = 1.0  # from the end of a commit until its records can be read
+VISIBLE_CHECK_SECONDS = 0.005
+CLAIM_TIMEOUT_SECONDS = 60.0  # until a transaction that another process left open is aborted
 Ends = Callable[[Iterable[Partition]], dict[Partition, int]]
 
 
 class Transactors:
-    """Keeps the producers of transactions for the next ones: a new one has to be made known first."""
+    """Keeps the producers of transactions for reuse: a new one has to register with the brokers first."""
 
     def __init__(self, make: Callable[[str], protocol.Transactor]) -> None:
         self._make = make
@@ -34,14 +36,14 @@ class Transactors:
         self._closed = False
 
     def claim(self, name: str) -> None:
-        """Shut out who had the name before, and have what that one left open aborted."""
+        """Fence the producer that had the name before, and abort the transaction that it left open."""
         with self._lock:
             if name in self._named:
                 return
         transactor = self._make(naming.owned(name))
-        deadline = time.monotonic() + CLAIM
+        deadline = time.monotonic() + CLAIM_TIMEOUT_SECONDS
         try:
-            # To be made known is what does it.
+            # The registration does it.
             transactor.begin(deadline)
             transactor.abort(deadline)
         except BaseException:
@@ -59,7 +61,7 @@ class Transactors:
             else:
                 transactor = self._idle.pop() if self._idle else None
         if transactor is None:
-            # An id of its own for each: two producers of one id shut each other out.
+            # Each has an id of its own: two producers with the same id fence each other.
             transactor = self._make(naming.private() if name is None else naming.owned(name))
         try:
             receipts = _publish(transactor, records, timeout)
@@ -86,15 +88,15 @@ class Transactors:
 
 
 def _publish(transactor: protocol.Transactor, records: list[Record], timeout: float) -> list[Receipt]:
-    """Publish in one transaction, which is aborted unless it was told to commit."""
+    """Publish in one transaction, which is aborted when a record fails."""
     deadline = time.monotonic() + timeout
     transactor.begin(deadline)
     try:
         receipts = _receipts(transactor.send(records, deadline), timeout)
     except MessagingException:
-        # Else the brokers abort it when its timeout is over; nobody reads it until then.
+        # If this fails, the brokers abort it when it times out; until then listeners wait.
         with contextlib.suppress(MessagingException):
-            transactor.abort(time.monotonic() + REQUEST_TIMEOUT)
+            transactor.abort(time.monotonic() + REQUEST_TIMEOUT_SECONDS)
         raise
     try:
         transactor.commit(deadline)
@@ -136,12 +138,7 @@ class KafkaTransaction:
         complaint = naming.complaint(record.topic)
         if complaint:
             raise DeliveryFailed(complaint)
-        size = len(record.value or b"") + len(record.key or b"")
-        if size > self._largest:
-            raise DeliveryFailed(
-                f"topic {record.topic}: a record of {size} bytes exceeds {self._largest}: "
-                "raise [drivers_kafka] max_request_size or send less"
-            )
+        refuse_too_large(record, size_in_bytes(record), self._largest)
         self._records.append(record)
 
     def commit(self, timeout: float) -> list[Receipt]:
@@ -160,18 +157,18 @@ class KafkaTransaction:
             raise
         except MessagingException as error:
             raise DeliveryFailed(f"transaction aborted: {error}") from error
-        self._await_sight(receipts)
+        self._wait_until_visible(receipts)
         return receipts
 
-    def _await_sight(self, receipts: list[Receipt]) -> None:
-        """Wait until the brokers have written down that it is committed, which they confirm before.
+    def _wait_until_visible(self, receipts: list[Receipt]) -> None:
+        """Wait until the records can be read: brokers confirm a commit before they have written it.
 
-        Not for long: another's open transaction before it keeps it out of sight as well.
+        Not for long: an open transaction of somebody else before it hides the records as well.
         """
         last: dict[Partition, int] = {}
         for partition, offset in receipts:
             last[partition] = max(last.get(partition, 0), offset)
-        deadline = time.monotonic() + SIGHT
+        deadline = time.monotonic() + VISIBLE_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
                 ends = self._ends(last)
@@ -179,7 +176,7 @@ class KafkaTransaction:
                 return
             if all(ends.get(partition, 0) > offset for partition, offset in last.items()):
                 return
-            time.sleep(LOOK)
+            time.sleep(VISIBLE_CHECK_SECONDS)
 
     def abort(self) -> None:
         self._ended = True

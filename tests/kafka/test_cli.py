@@ -69,7 +69,7 @@ def test_a_topic_is_made_shown_purged_and_deleted(run: Run, connect: Connect, to
         (("--set", "retention.ms=soon"), "retention.ms"),
         (("--set", "no.such.setting=1"), "no.such.setting"),
         (("--set", "replication.factor=2"), "there are fewer brokers than replicas asked for"),
-        (("--set", "replication.factor=two"), "replication.factor = 'two': it is a number"),
+        (("--set", "replication.factor=two"), "replication.factor = 'two': it must be a number"),
     ],
 )
 def test_settings_that_kafka_refuses(run: Run, topic: str, argv: tuple[str, ...], said: str) -> None:
@@ -107,7 +107,7 @@ def test_a_topic_is_made_also_when_the_answer_was_late(connect: Connect, topic: 
 
     through(Unheard).create_topic(topic, 3)
     assert len(driver.admin().describe_topic(topic).spans) == 3
-    with pytest.raises(ConfigurationError, match="is there with 3 partitions, not 2"):
+    with pytest.raises(ConfigurationError, match="exists with 3 partitions, not 2"):
         through(Deaf).create_topic(topic, 2)
     with pytest.raises(TransportUnavailable, match="took too long"):
         through(Deaf).create_topic(f"{topic}-not", 2)

@@ -349,8 +349,7 @@ def known_by_id(member: KafkaSubscription) -> None:
 
     def known() -> bool:
         assert list(member.poll(10, 0.1)) == []
-        consumer: Any = member._consumer
-        return bool(getattr(consumer, "_topics", consumer)._ids)
+        return bool(member._topic_ids._ids)
 
     until(known, "the topic's id")
 
@@ -411,7 +410,7 @@ def test_kip_848_where_the_client_has_it(connect: Connect, topic: str, client: s
     publish(driver, *numbered(topic, 20))
     member = driver.subscribe([topic], topic, "earliest")
     if client == "kafka-python":
-        with pytest.raises(ConfigurationError, match="knows only classic"):
+        with pytest.raises(ConfigurationError, match="has classic only"):
             gather(member, 20)
         return
     found = gather(member, 20)

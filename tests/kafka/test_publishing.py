@@ -138,7 +138,7 @@ def test_without_its_library_a_codec_is_refused_again_and_again(
     done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     published, *polled, read = done.stdout.splitlines()
-    advice = "kafka-python needs a library more: pip install 'notifier-kafka[compression]'"
+    advice = "kafka-python needs another library for it: pip install 'notifier-kafka[compression]'"
     assert published == f"ConfigurationError: [drivers_kafka] compression = {compression}: {advice}"
     assert [said.startswith("ConfigurationError: poll: ") for said in (*polled, read)] == [True] * 4
     assert [said.endswith(f": {advice}") for said in (*polled, read)] == [True] * 4

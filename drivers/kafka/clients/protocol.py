@@ -1,8 +1,8 @@
-"""The seam below which client libraries differ. All policy is above it, in the driver.
+"""What a client library has to offer to the driver. All policy is above it, in the driver.
 
-A client library is a class that meets ``Client``, found by name in the namespace
-``notifier_kafka.kafka_clients``. It is given properties as Apache Kafka spells them, raises
-this package's errors only, and connects in the calls that say they block, never before.
+A client library is a class that meets ``Client``, found by its entry point in the namespace
+``notifier_kafka.kafka_clients``. It is given properties as Apache Kafka spells them, raises only
+this package's errors, and connects only in calls that say they block.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,15 +25,15 @@ Properties = Mapping[str, str]
 EARLIEST = -2
 LATEST = -1
 
-Place = Callable[[Sequence[Partition]], dict[Partition, int]]
-"""Asked for partitions that became ours: where to begin, for those that have a say in it."""
+StartOffsets = Callable[[Sequence[Partition]], dict[Partition, int]]
+"""Given gained partitions, returns where to start those that shall not start at the group's position."""
 
 Restore = Callable[[str], None]
-"""Makes a topic again that seems to have gone while it was published to. Blocks."""
+"""Creates a topic again that seems to be deleted while it is published to. Blocks."""
 
 
 class Placed(Record):
-    """A record whose partition is chosen already; any other gets the one that its key has in Java."""
+    """A record whose partition is chosen already; for any other the client chooses as Java does."""
 
     number: int
 
@@ -66,25 +66,25 @@ class Consumer(Protocol):
 
     def seek(self, partition: Partition, offset: int) -> None: ...
 
-    def made_again(self) -> set[Partition]:
-        """Name what is owned, and since last asked of another topic of that name. Does not block.
+    def topic_ids(self) -> dict[Partition, str]:
+        """Tell the ids of the topics that owned partitions are of. Does not block.
 
-        It may take seconds until that is known, and is told once.
+        Only those that were found since the last call, which may take seconds.
         """
 
-    def reaches(self) -> bool:
+    def is_connected(self) -> bool:
         """Tell whether there is a connection to a broker, as far as known. Does not block."""
 
-    def forgotten(self) -> bool:
+    def is_dead(self) -> bool:
         """Tell whether it will never reach a broker again, although others do. Does not block."""
 
-    def hold(self) -> None:
-        """Deliver nothing until ``proceed``: polls until then only keep the membership."""
+    def pause(self) -> None:
+        """Deliver nothing until ``resume``: polls until then only keep the membership."""
 
-    def proceed(self) -> None: ...
+    def resume(self) -> None: ...
 
     def close(self) -> None:
-        """Leave the group and let go of the connections."""
+        """Leave the group and close the connections."""
 
 
 class Reader(Protocol):
@@ -93,20 +93,20 @@ class Reader(Protocol):
     def poll(self, limit: int, timeout: float) -> list[Delivery]: ...
 
     def position(self) -> int:
-        """Return the offset up to which everything was handed over or is no record."""
+        """Return the offset up to which there is no record that was not handed over."""
 
     def close(self) -> None: ...
 
 
 class Admin(Protocol):
-    """Questions and orders to the brokers. Thread-safe; every call blocks for seconds at most."""
+    """Requests to the brokers. Thread-safe; every call blocks for seconds at most."""
 
     def topics(self) -> list[str]: ...
 
     def partitions(self, topic: str) -> list[Replicas]: ...
 
     def settings(self, topic: str) -> dict[str, str]:
-        """Return the settings that are the topic's own, not the brokers'."""
+        """Return the settings of the topic itself, without the brokers' defaults."""
 
     def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None: ...
 
@@ -130,18 +130,18 @@ class Admin(Protocol):
 
 
 class Transactor(Protocol):
-    """A producer of transactions. Never used by two threads at once, and no more after an error.
+    """A producer of transactions. Never used by two threads at once, nor after an error.
 
-    Every step blocks until its deadline, by the monotonic clock, at most.
+    Every call blocks until its deadline, by the monotonic clock, at most.
     """
 
     def begin(self, deadline: float) -> None: ...
 
     def send(self, records: Sequence[Record], deadline: float) -> list[Receipt | MessagingException | None]:
-        """Send records and say what became of each; None is not known in time."""
+        """Send records and return the outcome of each; None where it is not known in time."""
 
     def commit(self, deadline: float) -> None:
-        """Make them visible; raises ``TransportUnavailable`` when that was not answered."""
+        """Make them visible; raises ``TransportUnavailable`` when there was no answer."""
 
     def abort(self, deadline: float) -> None: ...
 
@@ -152,17 +152,19 @@ class Client(Protocol):
     """A client library. The constructor connects to nothing."""
 
     def __init__(self, properties: Properties) -> None:
-        """Keep the properties that all connections share; refuse those that nobody knows."""
+        """Keep the properties that all connections share; raise for unknown ones."""
 
     def publisher(
         self, properties: Properties, on_failure: OnFailure, limits: Limits, restore: Restore
     ) -> Publisher:
-        """Make a publisher to topics that exist; ``restore`` is called from a thread of its own."""
+        """Make a publisher to topics that exist; ``restore`` is called from the publisher's own thread."""
 
     def transactor(self, properties: Properties) -> Transactor:
         """Make a producer for the transactional id in ``properties``."""
 
-    def consumer(self, properties: Properties, topics: Sequence[str], place: Place | None) -> Consumer:
+    def consumer(
+        self, properties: Properties, topics: Sequence[str], start_offsets: StartOffsets | None
+    ) -> Consumer:
         """Make a member of the group in ``properties``. Blocks until there is a connection."""
 
     def reader(self, properties: Properties, partition: Partition, offset: int) -> Reader:

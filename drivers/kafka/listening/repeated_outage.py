@@ -1,7 +1,7 @@
-"""Remembers that the brokers are away, between the errors that the client libraries raise of it.
+"""Raises an outage again with every poll until it is over.
 
-They say it once in a while, and their polls in between come back empty as if all were well.
-Whoever logs what ``poll`` does would log that the brokers are back, again and again.
+The client libraries report it once in a while, and their polls in between return nothing, as if all were
+well. A caller who logs outages would log again and again that the brokers are back.
 """
 
 import time
@@ -10,13 +10,13 @@ from notifier_kafka.errors import TransportUnavailable
 
 from ..clients.protocol import Consumer
 from ..errors import AccessDenied
-from ..properties import METADATA_AGE
+from ..properties import METADATA_AGE_SECONDS
 
-QUIET = 2 * METADATA_AGE  # seconds without a refusal until an ACL counts as granted
+ACL_GRANTED_SECONDS = 2 * METADATA_AGE_SECONDS  # so long without a refusal, and it counts as granted
 
 
-class Outage:
-    """What a subscription last raised. Never used by two threads at once."""
+class RepeatedOutage:
+    """The last outage that a subscription raised. Never used by two threads at once."""
 
     def __init__(self) -> None:
         self._error: TransportUnavailable | None = None
@@ -28,15 +28,15 @@ class Outage:
         self._since = time.monotonic()
 
     def end(self) -> None:
-        """Forget it: something came."""
+        """Forget it: records came."""
         self._error = None
 
-    def look(self, consumer: Consumer | None) -> None:
+    def check(self, consumer: Consumer | None) -> None:
         """Raise the error again unless it is over; ``consumer`` is None while there is no connection."""
         error = self._error
         if error is None:
             return
-        denied = isinstance(error, AccessDenied) and time.monotonic() - self._since < QUIET
-        if denied or consumer is None or not consumer.reaches():
+        denied = isinstance(error, AccessDenied) and time.monotonic() - self._since < ACL_GRANTED_SECONDS
+        if denied or consumer is None or not consumer.is_connected():
             raise type(error)(str(error))
         self._error = None

@@ -1,16 +1,16 @@
-"""Custom partitioners: which partition a record goes to, asked of a function of the user's.
+"""Partitioners of users: a function chooses the partition of a record.
 
-It is asked above the client libraries, so that both put a key into the same place, and in the
-call that offers the record, so that its errors reach whoever offered it. Only the record that
-makes its topic known waits for the number of partitions, and is told later.
+It is called above the client libraries, so that both put a key into the same partition, and in the call
+that offers the record, so that the caller gets its errors. Only the first record of a topic waits for the
+number of partitions, and its error is reported later.
 """
 
 from collections.abc import Callable
-from importlib import metadata
 from typing import NamedTuple
 
+from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Record
-from notifier_kafka.errors import DeliveryFailed, DriverLoadFailure, DriverNotFound
+from notifier_kafka.errors import DeliveryFailed, DriverNotFound
 
 from ..clients.protocol import Placed
 
@@ -21,40 +21,39 @@ Partitioner = Callable[[bytes | None, int], int]
 """Given a key and the number of partitions, returns one of them, from 0 on."""
 
 Place = Callable[[Record, int], Record]
-"""Gives a record its partition of so many, or lets the client choose; raises ``DeliveryFailed``."""
+"""Gives a record one of so many partitions, or leaves that to the client; raises ``DeliveryFailed``."""
 
 Ensure = Callable[[str], int]
 """Makes sure that a topic exists; returns how many partitions it has. Blocks."""
 
 
 class Topics(NamedTuple):
-    """How topics come to be there, and records into their partitions."""
+    """How topics are created, and records assigned to their partitions."""
 
     ensure: Ensure
     place: Place
 
 
 def load(name: str) -> Place:
-    """Make a ``Place`` of what an entry point names."""
+    """Make a ``Place`` of the function behind an entry point."""
     if name == BUILT_IN:
         return leave
-    found = {entry.name: entry for entry in metadata.entry_points(group=NAMESPACE)}
-    if name not in found:
-        known = ", ".join(sorted({BUILT_IN, *found}))
-        raise DriverNotFound(name, f"no such partitioner: [drivers_kafka] partitioner is one of {known}")
     try:
-        return placing(name, found[name].load())
-    except (ImportError, AttributeError) as error:
-        raise DriverLoadFailure(name, f"{found[name].value} does not load: {error}") from error
+        partitioner = plugins.load(NAMESPACE, name)
+    except DriverNotFound:
+        known = ", ".join(sorted({BUILT_IN, *plugins.names(NAMESPACE)}))
+        text = f"no such partitioner: [drivers_kafka] partitioner is one of {known}"
+        raise DriverNotFound(name, text) from None
+    return assigning(name, partitioner)
 
 
 def leave(record: Record, _count: int) -> Record:
-    """Leave it to the client library, which does as Java does: murmur2 of the key."""
+    """Leave the choice to the client library, which does as Java does: murmur2 of the key."""
     return record
 
 
-def placing(name: str, partitioner: Partitioner) -> Place:
-    """Make a ``Place`` of a function, whatever that may do."""
+def assigning(name: str, partitioner: Partitioner) -> Place:
+    """Make a ``Place`` of a function, whatever that raises or returns."""
 
     def place(record: Record, count: int) -> Record:
         try:

@@ -1,10 +1,9 @@
-"""Publishing, whatever the client library: checks, topics on first use, fork.
+"""Publishing, whatever the client library: the size limit, creating topics on first use, fork.
 
-A client's publisher is given records of topics that exist. Records of a topic that is not
-known yet wait here, in order, while a thread sees to it that there is one.
+A client's publisher is given records of topics that exist. Records of a topic that is not known yet wait
+here, in order, while a thread creates it or finds that it exists.
 """
 
-import ctypes
 import logging
 import math
 import threading
@@ -13,8 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, callbacks, threads
+from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import Limits, OnFailure, OnSettled, Publisher, Receipt, Record
+from notifier_kafka.contract.record_size import size_in_bytes
 from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingException, OutboxFull
 
 from .. import errors, naming
@@ -24,44 +25,49 @@ LOG = logging.getLogger(__name__)
 
 _FORKED = after_fork.renewed()
 
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 5.0
-ROOM_CHECK = 0.01
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+ROOM_CHECK_SECONDS = 0.01
 
 Make = Callable[[OnFailure, Callable[[str], None]], Publisher]
 
-
 _Waiting = tuple[Record, OnSettled | None, float]
-"""With the moment from which it waits."""
+"""The last is the time since when it waits."""
 
 
-class TopicGate:
-    """A ``Publisher`` before a client's own."""
+def refuse_too_large(record: Record, size: int, largest: int) -> None:
+    """Raise ``DeliveryFailed`` for a record that exceeds max_request_size."""
+    if size > largest:
+        raise DeliveryFailed(
+            f"topic {record.topic}: a record of {size} bytes exceeds {largest}: "
+            "raise [drivers_kafka] max_request_size or send less"
+        )
+
+
+class PublisherAwaitingTopics:
+    """A ``Publisher`` in front of a client's own."""
 
     def __init__(
         self, make: Make, topics: Topics, on_failure: OnFailure, limits: Limits, bounds: tuple[int, float]
     ) -> None:
-        """``bounds`` are how large a record may be and how many seconds it may wait for its topic."""
+        """``bounds``: the largest record in bytes, and how many seconds one may wait for its topic."""
         self._make = make
         self._ensure, self._place = topics
         self._on_failure = on_failure
         self._limits = limits
-        self._largest, self._patience = bounds
+        self._largest, self._longest_wait = bounds
         self._closed = False
         self._publisher: Publisher | None = make(self._report, self._restore)
         self._start_empty()
         _FORKED.add(self)
 
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
-        topic, value, key, _ = record
-        size = (len(value) if value else 0) + (len(key) if key else 0)
+        size = size_in_bytes(record)
         if size > self._largest:
-            raise DeliveryFailed(
-                f"topic {topic}: a record of {size} bytes exceeds {self._largest}: "
-                "raise [drivers_kafka] max_request_size or send less"
-            )
+            refuse_too_large(record, size, self._largest)
+        topic = record.topic
         if on_settled is not None:
-            on_settled = partial(self._pass_on, topic, on_settled)
+            on_settled = partial(self._forget_failed_topic, topic, on_settled)
         count = self._known.get(topic)
         if count is not None and (publisher := self._publisher) is not None:
             try:
@@ -70,49 +76,49 @@ class TopicGate:
                 self._known.pop(topic, None)
             else:
                 return
-        self._hold(record, on_settled, size)
+        self._wait_for_topic(record, on_settled, size)
 
     def flush(self, timeout: float) -> int:
         deadline = time.monotonic() + timeout
         with self._lock:
-            while self._held and (left := deadline - time.monotonic()) > 0:
-                self._moved.wait(left)
-            held, publisher = self._held, self._publisher
-        return held + (publisher.flush(max(0.0, deadline - time.monotonic())) if publisher else 0)
+            while self._count and (left := deadline - time.monotonic()) > 0:
+                self._changed.wait(left)
+            count, publisher = self._count, self._publisher
+        return count + (publisher.flush(max(0.0, deadline - time.monotonic())) if publisher else 0)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._moved.notify_all()
+            self._changed.notify_all()
             publisher = self._publisher
-        # An opener may be in a call that takes seconds, and finds nothing to do after it.
+        # The topic creator may be in a call that takes seconds; after it there is nothing left to do.
         for topic in list(self._waiting):
             self._give_up(topic, DeliveryGivenUp("the publisher was closed before this record was sent"))
         if publisher is not None:
             publisher.close()
 
-    def await_opener(self) -> None:
-        """Wait, after ``close``, until no call for a topic is under way."""
-        opener = self._opener
-        if opener and opener is not threading.current_thread():
-            opener.join()
+    def await_topic_creator(self) -> None:
+        """Wait, after ``close``, until no request for a topic is under way."""
+        creator = self._creator
+        if creator and creator is not threading.current_thread():
+            creator.join()
 
     def start_afresh(self) -> None:
-        """Start anew in a child process: what is under way, and its threads, are the parent's."""
+        """Start anew in a child process: records under way, and the threads, are the parent's."""
         if self._publisher is not None:
-            abandon(self._publisher)
+            after_fork.never_free(self._publisher)
         self._publisher = None
         self._start_empty()
 
     def _start_empty(self) -> None:
         self._lock = threading.RLock()
-        self._moved = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         self._known: dict[str, int] = {}
         self._waiting: dict[str, deque[_Waiting]] = {}
-        self._held = self._bytes = 0
-        self._opener: threading.Thread | None = None
+        self._count = self._bytes = 0
+        self._creator: threading.Thread | None = None
 
-    def _hold(self, record: Record, on_settled: OnSettled | None, size: int) -> None:
+    def _wait_for_topic(self, record: Record, on_settled: OnSettled | None, size: int) -> None:
         complaint = naming.complaint(record.topic)
         if complaint:
             raise DeliveryFailed(complaint)
@@ -129,55 +135,58 @@ class TopicGate:
             if (count := self._known.get(record.topic)) is not None:
                 self._publisher.offer(self._place(record, count), on_settled)
                 return
-            if self._held >= self._limits.records or self._bytes + size > self._limits.bytes:
-                raise OutboxFull(f"{self._held} records wait for their topics already: Kafka is away")
-            if self._opener is None:
-                self._start_opener(record.topic)
+            if self._count >= self._limits.records or self._bytes + size > self._limits.bytes:
+                raise OutboxFull(f"{self._count} records wait for their topics already: Kafka is away")
+            if self._creator is None:
+                self._start_creator(record.topic)
             self._waiting.setdefault(record.topic, deque()).append((record, on_settled, time.monotonic()))
-            self._held += 1
+            self._count += 1
             self._bytes += size
 
-    def _start_opener(self, topic: str) -> None:
-        """It finds work when the lock is free. What a signal handler offers meanwhile waits for it too."""
-        self._opener = threading.Thread(target=self._open, name="notifier-kafka-topics", daemon=True)
+    def _start_creator(self, topic: str) -> None:
+        """Start the thread. It looks for work once the lock is free, also what a signal handler offered."""
+        self._creator = threading.Thread(
+            target=self._create_topics, name="notifier-kafka-topics", daemon=True
+        )
         try:
-            self._opener.start()
-        except RuntimeError as error:
-            self._opener = None
-            raise DeliveryFailed(f"topic {topic}: {error}") from None
+            threads.start(self._creator, f"create topic {topic}")
+        except DeliveryFailed:
+            self._creator = None
+            raise
 
-    def _open(self) -> None:
-        """Make the topics that records wait for; ends when there are none."""
+    def _create_topics(self) -> None:
+        """Create the topics that records wait for; ends when there are none."""
         try:
-            while (topic := self._next()) is not None:
-                found = self._ensured(topic)
+            while (topic := self._next_topic()) is not None:
+                found = self._create_with_retries(topic)
                 if isinstance(found, int):
                     self._release(topic, found)
                 elif not self._closed:
                     self._give_up(topic, errors.for_record(found))
         finally:
             with self._lock:
-                # However it ends: as long as there is one, nobody starts another.
-                if self._opener is threading.current_thread():
-                    self._opener = None
+                # However it ends: while there is a thread, no other is started.
+                if self._creator is threading.current_thread():
+                    self._creator = None
 
-    def _next(self) -> str | None:
+    def _next_topic(self) -> str | None:
         with self._lock:
             topic = None if self._closed else next(iter(self._waiting), None)
             if topic is None:
-                # In the same breath, or what is offered now would wait for nobody.
-                self._opener = None
+                # Under the same lock: a record that is offered now must start another thread.
+                self._creator = None
             return topic
 
-    def _ensured(self, topic: str) -> int | MessagingException:
-        """Try as often as the limits say; return the number of partitions, or why it is in vain."""
-        pause, tries = FIRST_PAUSE, 0
+    def _create_with_retries(self, topic: str) -> int | MessagingException:
+        """Retry as often as the limits say; return the number of partitions, or the error."""
+        backoff, tries = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS), 0
         while True:
             try:
                 count = self._ensure(topic)
             except MessagingException as error:
                 if self._closed or not errors.for_record(error).retriable or tries == self._limits.retry:
                     return error
+                pause = backoff.pause()
                 if self._limits.retry >= 0 and not (pause := min(pause, self._expire(topic, error))):
                     return error
                 if not tries:
@@ -192,11 +201,10 @@ class TopicGate:
                 return count
             tries += 1
             with self._lock:
-                self._moved.wait_for(lambda: self._closed, pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+                self._changed.wait_for(lambda: self._closed, pause)
 
     def _release(self, topic: str, count: int) -> None:
-        """Hand over what waits for a topic; what is offered meanwhile queues up behind."""
+        """Hand over what waits for a topic; records that are offered meanwhile queue up behind."""
         while True:
             with self._lock:
                 if self._closed:
@@ -212,71 +220,61 @@ class TopicGate:
                         self._publisher.offer(self._place(record, count), on_settled)
                 except DeliveryFailed as error:
                     refused = error
-                # A client may take a while to see a topic that was made again.
+                # A client may take a while to see a topic that was created again.
                 later = isinstance(refused, OutboxFull | errors.TopicGone)
                 if not later:
                     self._take(topic)
             if later:
-                time.sleep(ROOM_CHECK)
+                time.sleep(ROOM_CHECK_SECONDS)
             elif refused is not None:
-                self._settle((record, on_settled, since), refused)
+                self._report_failure((record, on_settled, since), refused)
 
     def _expire(self, topic: str, why: MessagingException) -> float:
-        """Give up what has waited for too long; return for how long the next may wait, 0 for none."""
-        self._give_up(topic, why, time.monotonic() - self._patience)
+        """Give up what has waited for too long; return how long the next may wait, 0 without one."""
+        self._give_up(topic, why, time.monotonic() - self._longest_wait)
         with self._lock:
             waiting = self._waiting.get(topic)
-            return waiting[0][2] + self._patience - time.monotonic() if waiting else 0.0
+            return waiting[0][2] + self._longest_wait - time.monotonic() if waiting else 0.0
 
     def _give_up(self, topic: str, why: MessagingException, since: float = math.inf) -> None:
-        """Give up what waits for a topic, or what waits since then or longer."""
+        """Give up all that waits for a topic, or what has waited since a time or longer."""
         with self._lock:
             waiting = self._waiting.get(topic, ())
             lost = [self._take(topic) for _ in range(sum(entry[2] <= since for entry in waiting))]
             if not self._waiting.get(topic):
                 self._waiting.pop(topic, None)
         for entry in lost:
-            self._settle(entry, why)
+            self._report_failure(entry, why)
 
     def _take(self, topic: str) -> _Waiting:
         entry = self._waiting[topic].popleft()
-        _, value, key, _ = entry[0]
-        self._held -= 1
-        self._bytes -= (len(value) if value else 0) + (len(key) if key else 0)
-        self._moved.notify_all()
+        self._count -= 1
+        self._bytes -= size_in_bytes(entry[0])
+        self._changed.notify_all()
         return entry
 
-    def _settle(self, entry: _Waiting, why: MessagingException) -> None:
+    def _report_failure(self, entry: _Waiting, why: MessagingException) -> None:
         record, on_settled, _ = entry
-        try:
-            if on_settled is None:
-                self._on_failure(record, why)
-            else:
-                on_settled(why)
-        except Exception:
-            # The user's code on our thread: its error must not cost other records.
-            LOG.exception("A callback for a failed record of topic %s raised", record.topic)
+        about = f"a failed record of topic {record.topic}"
+        if on_settled is None:
+            callbacks.call(LOG, about, self._on_failure, record, why)
+        else:
+            callbacks.call(LOG, about, on_settled, why)
 
     def _report(self, record: Record, error: MessagingException) -> None:
-        # A topic that was deleted is made again for those who publish next.
+        # A topic that was deleted is created again with the next record.
         self._known.pop(record.topic, None)
         self._on_failure(record, error)
 
     def _restore(self, topic: str) -> None:
-        # It may have another number of partitions than it had.
+        # It may have another number of partitions than before.
         count = self._ensure(topic)
         if topic in self._known:
             self._known[topic] = count
 
-    def _pass_on(self, topic: str, on_settled: OnSettled, outcome: Receipt | MessagingException) -> None:
+    def _forget_failed_topic(
+        self, topic: str, on_settled: OnSettled, outcome: Receipt | MessagingException
+    ) -> None:
         if isinstance(outcome, MessagingException):
             self._known.pop(topic, None)
         on_settled(outcome)
-
-
-def abandon(thing: object) -> None:
-    """Keep an object of a client library for ever.
-
-    In a child process its threads are missing, and its destructor would wait for them.
-    """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

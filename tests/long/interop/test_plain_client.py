@@ -263,7 +263,7 @@ def test_a_position_of_a_topic_that_is_made_again_is_not_kept(config: Config, qu
 
         def known() -> bool:
             assert consumer.poll(10) == []
-            return bool(getattr(reading._consumer, "_topics", reading._consumer)._ids)
+            return bool(reading._topic_ids._ids)
 
         until(known, "the topic to be known by its id")
         assert admin.describe_group(f"{queue}-group").positions == {part: 3}

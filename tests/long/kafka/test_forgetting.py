@@ -63,7 +63,7 @@ def test_a_new_producer_goes_on_with_all_that_the_old_one_holds(
     offer(publisher, topic, range(COUNT, 2 * COUNT), settled)
     renewing = threading.Thread(target=ours._renew)
     renewing.start()
-    until(lambda: ours._front.active, "the change")
+    until(lambda: ours._holdback.active, "the change")
     offer(publisher, topic, range(2 * COUNT, 3 * COUNT), settled)
     flushed: list[int] = []
     flushing = threading.Thread(target=lambda: flushed.append(publisher.flush(PATIENCE)))

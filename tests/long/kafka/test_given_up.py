@@ -62,14 +62,14 @@ def give_up_behind(library: Any, question: str) -> Any:
 
 def hold(ours: Any, library: Any) -> None:
     give_up_behind(library, "assigned_partitions")
-    ours.hold()
+    ours.pause()
     assert library.paused() == library.assignment()
 
 
 def proceed(ours: Any, library: Any) -> None:
-    ours.hold()
+    ours.pause()
     give_up_behind(library, "assigned_partitions")
-    ours.proceed()
+    ours.resume()
     assert library.paused() == set()
 
 
@@ -123,12 +123,12 @@ def test_who_keeps_a_place_for_a_listener_at_work_goes_on(
     assignment, poll, errors = library.assignment, library.poll, [MemoryError("for a moment")]
 
     def asked() -> Any:
-        if errors and threading.current_thread() is member._keeper:
+        if errors and threading.current_thread() is member._busy_poller:
             raise errors.pop()
         return assignment()
 
     def poll_and_tell(*arguments: Any, **named: Any) -> Any:
-        if threading.current_thread() is member._keeper:
+        if threading.current_thread() is member._busy_poller:
             polled.set()
         return poll(*arguments, **named)
 

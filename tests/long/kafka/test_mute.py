@@ -9,7 +9,7 @@ import pytest
 
 from notifier_kafka.contract.driver import Limits, Receipt, Record
 from notifier_kafka.errors import DeliveryGivenUp, MessagingException, OutboxFull
-from notifier_kafka_drivers.kafka.clients.confluent.connection import SUSPICIOUS
+from notifier_kafka_drivers.kafka.clients.confluent.connection import SUSPICIOUS_SECONDS
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 from notifier_kafka_drivers.kafka.local.cluster import Cluster
 from tests.shared.kafka.kafka_rig import PATIENCE, Connect, hung, publish, until
@@ -46,10 +46,10 @@ class Publishing:
             self.accepted.append(number)
 
     def await_silence(self) -> None:
-        until(lambda: self.gate._publisher._front.active, "it to be noticed that nothing is heard")
+        until(lambda: self.gate._publisher._holdback.active, "it to be noticed that nothing is heard")
 
     def aside(self) -> int:
-        return len(self.gate._publisher._front)
+        return len(self.gate._publisher._holdback)
 
     def held(self) -> int:
         return len(self.gate._publisher._producer)
@@ -93,7 +93,7 @@ def test_longer_than_a_connection_lasts(fragile: Cluster, connect_to: Connect, t
     with hung(fragile):
         publishing.offer(range(COUNT))
         publishing.await_silence()
-        until(lambda: publishing.gate._publisher._link.down, "the connection to be given up")
+        until(lambda: publishing.gate._publisher._state.down, "the connection to be given up")
         publishing.offer(range(COUNT, 2 * COUNT))
     assert publishing.gate.flush(PATIENCE) == 0
     assert publishing.arrived() == list(range(2 * COUNT))
@@ -118,7 +118,7 @@ def test_a_topic_that_nobody_leads_holds_up_no_other(trio: Cluster, connect_to: 
     publishing.await_silence()
     publishing.offer(range(3))
     # Sooner than all is handed over before the client is looked at.
-    until(lambda: publishing.settled, "the receipt of another topic's record", SUSPICIOUS - 5)
+    until(lambda: publishing.settled, "the receipt of another topic's record", SUSPICIOUS_SECONDS - 5)
     trio.start_node(home)
     assert publishing.gate.flush(PATIENCE) == 0
     assert publishing.arrived() == [-1, 0, 1, 2]
@@ -162,7 +162,7 @@ def test_one_that_would_not_mind_gets_all_at_once(
     fragile.kill_node(1, signal.SIGSTOP if kind == "it has its time" else signal.SIGKILL)
     publishing.offer(range(COUNT))
     assert publishing.gate.flush(3.0) == COUNT
-    assert not publishing.gate._publisher._front.active
+    assert not publishing.gate._publisher._holdback.active
     assert publishing.held() == COUNT
     if kind == "no connection":
         fragile.start_node(1)

@@ -91,14 +91,14 @@ def test_a_producer_that_has_failed_for_good_is_replaced_when_it_is_back(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(publisher, "SUSPICIOUS", 1.0)
+    monkeypatch.setattr(publisher, "SUSPICIOUS_SECONDS", 1.0)
     gate: Any = driver.publisher(lambda *_: None, Limits())
     ours, before = gate._publisher, gate._publisher._producer
     aside = authority.with_suffix(".aside")
     authority.rename(aside)
     until(lambda: missing(authority) in caplog.text, "what is wrong to be told")
     # As when it failed for good, and was offered another record.
-    ours._wanted = ours._link.fatal = True
+    ours._wanted = ours._state.fatal = True
     until(lambda: "ssl.ca.location failed" in caplog.text, "a try to start anew")
     assert ours._producer is before
     aside.rename(authority)
@@ -109,4 +109,4 @@ def test_a_client_is_not_forgotten_where_no_new_one_can_be_made(address: str, au
     given: Any = {"bootstrap.servers": address, "security.protocol": "SSL", "ssl.ca.location": str(authority)}
     handle = connection.made(Producer, given, connection.Link(given))
     authority.unlink()
-    assert not connection.forgotten(handle, given)
+    assert not connection.has_lost_brokers(handle, given)

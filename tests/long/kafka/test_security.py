@@ -31,10 +31,8 @@ from tests.shared.kafka.kafka_rig import Connect, gather, publish, until
 AT_ONCE = 10.0
 CLUSTERS = ("secured", "misnamed", "certified")
 WRONG = "wr0ng-one"
-REFUSED = "TLS: it refuses our certificate, expired or of an authority not its own: "
-NO_LOGIN = (
-    "no broker lets us in: the login is refused: check user, password and [drivers_kafka] sasl_mechanism"
-)
+REFUSED = "TLS: it refuses our certificate: expired, or of an unknown authority: "
+NO_LOGIN = "the brokers refuse the login: check user, password and [drivers_kafka] sasl_mechanism"
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -422,7 +420,7 @@ def without_certificate(cluster: Cluster) -> dict[str, str]:
 
 
 def test_no_certificate_where_one_is_required(certified: Cluster, connect_to: Connect) -> None:
-    why = "TLS: it wants a certificate of ours, and [drivers_kafka] ssl_client_cert_file is not set"
+    why = "TLS: it wants a client certificate, and [drivers_kafka] ssl_client_cert_file is not set"
     options = without_certificate(certified)
     assert complaints(lambda: connect_to(certified.url, **options)) == {unreached(certified, why)}
 

@@ -1,4 +1,4 @@
-"""confluent-kafka behind the seam: administration."""
+"""Administration with confluent-kafka."""
 
 import contextlib
 import functools
@@ -23,26 +23,28 @@ from notifier_kafka.errors import ConfigurationError
 
 from ... import diagnosis, properties
 from ..protocol import EARLIEST, LATEST, Replicas
-from .connection import Link, at_positions, listed, made, translate
+from .connection import ConnectionState, at_positions, create, listed, translate
 
-UNHEARD = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - their public names
-TIMEOUT = properties.REQUEST_TIMEOUT
-# What most commands ask first; within the time that a call may cost the reason is looked for as well.
-FIRST = TIMEOUT - diagnosis.PATIENCE
-OWN = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+NO_ANSWER = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)  # noqa: SLF001 - their public names
+TIMEOUT_SECONDS = properties.REQUEST_TIMEOUT_SECONDS
+# For the first request of most commands: it leaves time to look for the reason of a failure.
+FIRST_TIMEOUT_SECONDS = TIMEOUT_SECONDS - diagnosis.STEP_TIMEOUT_SECONDS
+TOPIC_CONFIG = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
 class Admin:
-    """Every call returns when its futures are done, bounded by the request timeout."""
+    """Every call waits for its futures, at most for the request timeout."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._link = Link(config)
+        self._state = ConnectionState(config)
         self._config = dict(config)
-        self._client = made(AdminClient, config, self._link)
+        self._client = create(AdminClient, config, self._state)
         self._isolation = IsolationLevel.READ_COMMITTED
 
     def topics(self) -> list[str]:
-        return list(self._call("topics", lambda: self._client.list_topics(timeout=FIRST)).topics)
+        return list(
+            self._call("topics", lambda: self._client.list_topics(timeout=FIRST_TIMEOUT_SECONDS)).topics
+        )
 
     def partitions(self, topic: str) -> list[Replicas]:
         what = f"topic {topic}"
@@ -57,12 +59,12 @@ class Admin:
             for part in found.partitions
         ]
 
-    def identities(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of those topics that are there."""
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the ids of those topics that exist."""
         asked = TopicCollection(list(topics))
 
         def ask() -> dict[str, str]:
-            futures = self._client.describe_topics(asked, request_timeout=TIMEOUT)
+            futures = self._client.describe_topics(asked, request_timeout=TIMEOUT_SECONDS)
             return {name: str(future.result().topic_id) for name, future in futures.items() if _found(future)}
 
         found: dict[str, str] = self._call("topics", ask)
@@ -71,7 +73,7 @@ class Admin:
     def settings(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         found = self._wait(f"topic {topic}", self._client.describe_configs, [resource])[resource]
-        return {name: one.value for name, one in found.items() if one.source == OWN}
+        return {name: one.value for name, one in found.items() if one.source == TOPIC_CONFIG}
 
     def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
         new = NewTopic(topic, partitions, replication, config=dict(settings))
@@ -96,7 +98,8 @@ class Admin:
 
     def groups(self) -> list[str]:
         listing = self._call(
-            "groups", lambda: self._client.list_consumer_groups(request_timeout=FIRST).result()
+            "groups",
+            lambda: self._client.list_consumer_groups(request_timeout=FIRST_TIMEOUT_SECONDS).result(),
         )
         for error in listing.errors:
             # An exception, or what is inside of one.
@@ -105,7 +108,7 @@ class Admin:
 
     def members(self, group: str) -> dict[str, frozenset[Partition]]:
         found = self._wait(f"group {group}", self._client.describe_consumer_groups, [group])[group]
-        # While partitions change hands nobody can say whose they are.
+        # During a rebalance nobody knows whose the partitions are.
         settled = found.state is ConsumerGroupState.STABLE
         return {
             member.member_id: _assigned(member.assignment.topic_partitions if settled else ())
@@ -115,15 +118,17 @@ class Admin:
     def positions(self, group: str) -> dict[Partition, int]:
         """Ask as a consumer that never joins.
 
-        Its ListConsumerGroupOffsets crashes the process when the coordinator has just moved:
-        librdkafka 2.16 then looks for the group of a handle that has none.
+        librdkafka's ListConsumerGroupOffsets crashes the process when the coordinator has just moved:
+        version 2.16 then looks for the group of a handle that has none.
         """
-        seen = self._call("topics", lambda: self._client.list_topics(timeout=FIRST)).topics.values()
+        seen = self._call(
+            "topics", lambda: self._client.list_topics(timeout=FIRST_TIMEOUT_SECONDS)
+        ).topics.values()
         asked = [TopicPartition(topic.topic, number) for topic in seen for number in topic.partitions]
         own = {"group.id": group, "enable.auto.commit": False}
-        consumer = made(confluent_kafka.Consumer, self._config | own, self._link)
+        consumer = create(confluent_kafka.Consumer, self._config | own, self._state)
         try:
-            ask = functools.partial(consumer.committed, asked, TIMEOUT)
+            ask = functools.partial(consumer.committed, asked, TIMEOUT_SECONDS)
             return at_positions(self._call(f"group {group}", ask)) if asked else {}
         finally:
             consumer.close()
@@ -136,13 +141,13 @@ class Admin:
                 raise translate(at.error, f"group {group}")
 
     def close(self) -> None:
-        """Do nothing: librdkafka's handle goes with the last reference to it."""
+        """Do nothing: librdkafka's handle is freed with the last reference to it."""
 
     def _wait(
         self, what: str, order: Callable[..., dict[Any, Any]], *args: Any, **kwargs: Any
     ) -> dict[Any, Any]:
         def call() -> dict[Any, Any]:
-            futures = order(*args, request_timeout=TIMEOUT, **kwargs)
+            futures = order(*args, request_timeout=TIMEOUT_SECONDS, **kwargs)
             return {name: future.result() for name, future in futures.items()}
 
         answers: dict[Any, Any] = self._call(what, call)
@@ -153,15 +158,15 @@ class Admin:
             return call()
         except KafkaException as error:
             raised = translate(error.args[0], what)
-            self._client.poll(0)  # serves error_cb, which tells why
+            self._client.poll(0)  # calls error_cb, which gets the reason
             if raised.retriable:
-                unheard = error.args[0].code() in UNHEARD
-                if unheard:
-                    # The next call has a new one, as this one may have forgotten its brokers for ever;
-                    # or has this one, when a file that a new one needs has gone since the start.
+                unanswered = error.args[0].code() in NO_ANSWER
+                if unanswered:
+                    # The next call uses a new client: this one may have lost its brokers for good. It uses
+                    # this one when a new one cannot be made, because a TLS file was removed since the start.
                     with contextlib.suppress(ConfigurationError):
-                        self._client = made(AdminClient, self._config, self._link)
-                raised = self._link.reason() or (diagnosis.unreached(self._config) if unheard else raised)
+                        self._client = create(AdminClient, self._config, self._state)
+                raised = self._state.reason() or (diagnosis.unreached(self._config) if unanswered else raised)
             raise raised from None
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"{what}: {error}") from None

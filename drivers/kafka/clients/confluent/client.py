@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) behind the seam; each role of it is in a module beside this one."""
+"""The client library confluent-kafka (librdkafka); each of its roles has a module beside this one."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,25 +17,25 @@ from .connection import Log
 from .consumer import Consumer
 from .publisher import Publisher
 from .reader import Reader
-from .topic_ids import Identities
+from .topic_ids import TopicIdLookup
 from .transactor import Transactor
 
-# A broker that hangs keeps its connections, and librdkafka would wait a minute for each of its
-# answers, a commit's included, before it looks for another one.
-PATIENT: dict[str, Any] = {"socket.timeout.ms": 15_000}
+# A broker that hangs keeps its connections. By default librdkafka waits a minute for each answer, also
+# to a commit, before it looks for another broker.
+DEFAULTS: dict[str, Any] = {"socket.timeout.ms": 15_000}
 
-NO_SUCH = "No such configuration property"
+UNKNOWN_PROPERTY = "No such configuration property"
 
 FOREVER = {"delivery.timeout.ms": "0"}
 PUBLISHING: dict[str, Any] = {
-    # As Java and kafka-python do: a key has its partition whoever publishes.
+    # As Java and kafka-python do: a key gets the same partition whichever client publishes.
     "partitioner": "murmur2_random",
-    # The driver makes topics, in the way that the options say.
+    # The driver creates topics, as its options say.
     "allow.auto.create.topics": False,
-    # They are there before a record comes, so one that is missing was deleted.
+    # Topics exist before a record comes, so a missing one was deleted.
     "topic.metadata.propagation.max.ms": 10_000,
 }
-SPELLED = {
+SPELLINGS = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "max.request.size": "message.max.bytes",
     "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
@@ -48,8 +48,8 @@ class Confluent:
     """The client library, as the driver knows it."""
 
     def __init__(self, given: protocol.Properties) -> None:
-        self._common = PATIENT | _spelled(given)
-        self._identities: Callable[[], Identities | None] = lambda: None
+        self._common = DEFAULTS | _spelled(given)
+        self._topic_id_lookup: Callable[[], TopicIdLookup | None] = lambda: None
         extra = {name: value for name, value in given.items() if name not in properties.NAMES}
         if extra:
             _refuse_unknown(extra)
@@ -57,7 +57,7 @@ class Confluent:
     def publisher(
         self, given: protocol.Properties, on_failure: OnFailure, limits: Limits, restore: protocol.Restore
     ) -> Publisher:
-        """A retry without end also outlasts ``delivery.timeout.ms``, as it does with kafka-python."""
+        """Make one. An endless retry is not limited by ``delivery.timeout.ms``, as with kafka-python."""
         bounds = {
             "queue.buffering.max.messages": limits.records,
             "queue.buffering.max.kbytes": max(1, limits.bytes // 1024),
@@ -69,32 +69,32 @@ class Confluent:
         return Transactor(PUBLISHING | self._common | _spelled(given))
 
     def consumer(
-        self, given: protocol.Properties, topics: Sequence[str], place: protocol.Place | None
+        self, given: protocol.Properties, topics: Sequence[str], start_offsets: protocol.StartOffsets | None
     ) -> Consumer:
-        # One for all consumers, and no longer than there are any.
-        identities = self._identities() or Identities(self.admin)
-        self._identities = weakref.ref(identities)
-        return Consumer(self._common | _spelled(given), topics, place, identities)
+        # One for all consumers, kept only while there are any.
+        topic_id_lookup = self._topic_id_lookup() or TopicIdLookup(self.admin)
+        self._topic_id_lookup = weakref.ref(topic_id_lookup)
+        return Consumer(self._common | _spelled(given), topics, start_offsets, topic_id_lookup)
 
     def reader(self, given: protocol.Properties, partition: Partition, offset: int) -> Reader:
         return Reader(self._common | _spelled(given), partition, offset)
 
     def admin(self) -> Admin:
-        return Admin(self._common | {"socket.timeout.ms": round(properties.REQUEST_TIMEOUT * 1000)})
+        return Admin(self._common | {"socket.timeout.ms": round(properties.REQUEST_TIMEOUT_SECONDS * 1000)})
 
 
 def _spelled(given: protocol.Properties) -> dict[str, Any]:
-    return {SPELLED.get(name, name): value for name, value in given.items()}
+    return {SPELLINGS.get(name, name): value for name, value in given.items()}
 
 
 def _refuse_unknown(extra: protocol.Properties) -> None:
-    """Ask librdkafka about names that are no standard ones; without servers it connects to nothing."""
+    """Ask librdkafka about names that Java does not have. Without servers it connects to nothing."""
     for name, value in extra.items():
         try:
             confluent_kafka.Producer({name: value, "logger": Log()})
         except KafkaException as error:
             said = " ".join(error.args[0].str().split())
             # Its code is the same for a wrong value.
-            if said.startswith(NO_SUCH):
+            if said.startswith(UNKNOWN_PROPERTY):
                 properties.refuse_unknown([name])
             raise ConfigurationError(f"[drivers_kafka] client_properties: {said}") from None

@@ -1,4 +1,4 @@
-"""What librdkafka says: its own errors in the words of this package, and the state of its links.
+"""librdkafka's own errors in the words of this package, and the state of its connections.
 
 Errors of brokers, which both clients number alike, are in ``drivers.kafka.errors``.
 """
@@ -59,19 +59,19 @@ LOCAL: dict[int, errors.Meaning] = {
 
 _ADVICE = {
     KafkaError._BAD_COMPRESSION: "damaged, or it opens to more than "  # noqa: SLF001 - its public name
-    "receive.message.max.bytes: take the group behind it with notifier-kafka groups reset",
+    "receive.message.max.bytes: move the group behind it with notifier-kafka groups reset",
 }
 
-SUSPICIOUS = 15.0  # seconds in which nothing came, although something should
-ANSWER = 2.0  # seconds that brokers have to answer a question
-OFFSETS = "__consumer_offsets"  # about a topic, as all of them may be many
+SUSPICIOUS_SECONDS = 15.0  # of silence, after which we check whether librdkafka lost its brokers
+ANSWER_SECONDS = 2.0  # that brokers have to answer that check
+CHECKED_TOPIC = "__consumer_offsets"  # one topic only: the list of all may be long
 
-CUT_OFF = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._SSL))  # noqa: SLF001 - these are public
+NO_CONNECTION = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._SSL))  # noqa: SLF001 - these are public
 UNREACHED = TransportUnavailable("no broker is reached")
 
 
 def translate(error: KafkaError, what: str) -> MessagingException:
-    """Make this package's error of one of librdkafka's. ``what`` says what was asked of it."""
+    """Make this package's error of one of librdkafka's. ``what`` names the request."""
     code = error.code()
     if code == KafkaError._AUTHENTICATION:  # noqa: SLF001 - its public name
         return errors.refused_login()
@@ -82,39 +82,39 @@ def translate(error: KafkaError, what: str) -> MessagingException:
 
 
 class Log:
-    """librdkafka logs each try to connect; what matters of it we say ourselves, once."""
+    """Takes librdkafka's log, which has each try to connect; we log what matters ourselves, once."""
 
     def log(self, _level: int, text: str, *args: object) -> None:
         LOG.debug(text, *args)
 
 
-class Link:
-    """What a librdkafka instance last said of its connections."""
+class ConnectionState:
+    """What a librdkafka client last reported of its connections."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
         self.down: MessagingException | None = None
-        self.told = 0.0
+        self.told_at = 0.0
         self.fatal = False
 
     def on_error(self, error: KafkaError) -> None:
-        self.told = time.monotonic()
+        self.told_at = time.monotonic()
         self.fatal = self.fatal or error.fatal()
-        if error.code() in CUT_OFF:
+        if error.code() in NO_CONNECTION:
             self.down = self.down or UNREACHED
         elif error.code() == KafkaError._AUTHENTICATION or error.fatal():  # noqa: SLF001 - its public name
             self.down = translate(error, "no broker is reached")
 
     def reason(self) -> MessagingException | None:
-        """Return what is wrong with the connections, if anything is. May take seconds to find out."""
+        """Return what is wrong with the connections, or None. May take seconds to find out."""
         return diagnosis.unreached(self._config) if self.down is UNREACHED else self.down
 
 
-def forgotten(handle: Any, config: Mapping[str, Any]) -> bool:
-    """Tell whether a client will not come back by itself: it gets no answer where a new one does.
+def has_lost_brokers(handle: Any, config: Mapping[str, Any]) -> bool:
+    """Tell whether a client will not reconnect by itself: it gets no answer where a new one does.
 
     A cluster whose brokers were all away names none of them for a moment when they are back.
-    librdkafka then drops those that it knows and, since 2.10, may forget to begin anew (its
+    librdkafka then drops those that it knows and, since 2.10, may not bootstrap again (its
     issue 5301, open in 2.16). Blocks for seconds.
     """
     if _answered(handle):
@@ -123,32 +123,32 @@ def forgotten(handle: Any, config: Mapping[str, Any]) -> bool:
         name: value for name, value in config.items() if not name.startswith(("group.", "transactional."))
     }
     try:
-        new = made(confluent_kafka.Producer, kept, Link(config))
+        new = create(confluent_kafka.Producer, kept, ConnectionState(config))
     except ConfigurationError:
-        return False  # a file of TLS may have gone since the start: there is none that does better
+        return False  # a TLS file may have been removed since the start: a new one would not do better
     # Asked again, as the brokers may have come back between the two.
     return _answered(new) and not _answered(handle)
 
 
 def _answered(handle: Any) -> bool:
     try:
-        handle.list_topics(OFFSETS, timeout=ANSWER)
+        handle.list_topics(CHECKED_TOPIC, timeout=ANSWER_SECONDS)
     except KafkaException:
         return False
     return True
 
 
-def made(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], link: Link) -> Any:
-    """Make a producer, consumer or admin client that tells ``link`` of its connections."""
+def create(kind: Callable[[dict[str, Any]], Any], config: Mapping[str, Any], state: ConnectionState) -> Any:
+    """Make a producer, consumer or admin client that reports its connections to ``state``."""
     try:
-        return kind({**config, "error_cb": link.on_error, "logger": Log()})
+        return kind({**config, "error_cb": state.on_error, "logger": Log()})
     except KafkaException as error:
-        # Some of its sentences end with a line.
+        # Some of its messages end with a line break.
         raise ConfigurationError(f"[drivers_kafka]: {' '.join(error.args[0].str().split())}") from None
 
 
 def attempt(what: str, call: Callable[[], Any]) -> Any:
-    """Call into the library; let out only this package's errors."""
+    """Call the library; raise only this package's errors."""
     try:
         return call()
     except KafkaException as error:
@@ -157,8 +157,8 @@ def attempt(what: str, call: Callable[[], Any]) -> Any:
         raise errors.broker_error(-1, what, str(error)) from None
 
 
-class Call:
-    """A call in a thread: librdkafka may forget a question to a broker that it drops, and not return."""
+class CallWithTimeout:
+    """A call in a thread: librdkafka may lose a request to a broker that it drops, and never return."""
 
     def __init__(self, what: str, call: Callable[[], Any]) -> None:
         self._what = what
@@ -170,7 +170,7 @@ class Call:
         return self._outcome.done()
 
     def wait(self, seconds: float) -> None:
-        """Raise what the call raised, or that there is no answer."""
+        """Wait for the call; raise what it raised, or ``TransportUnavailable`` when time is over."""
         try:
             self._outcome.result(seconds)
         except TimeoutError:
@@ -179,7 +179,7 @@ class Call:
     def _make(self, call: Callable[[], Any]) -> None:
         try:
             attempt(self._what, call)
-        except Exception as error:  # noqa: BLE001 - the thread that waits raises it
+        except Exception as error:  # noqa: BLE001 - the waiting thread raises it
             self._outcome.set_exception(error)
         else:
             self._outcome.set_result(None)

@@ -1,4 +1,4 @@
-"""confluent-kafka behind the seam: a record on its way through a publisher."""
+"""A record on its way through a publisher of confluent-kafka."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,17 +6,18 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError
 
-from notifier_kafka.contract.driver import Headers, OnSettled
+from notifier_kafka.contract.driver import Headers, OnSettled, Record
+from notifier_kafka.contract.record_size import size_in_bytes
 
 
-class Entry(NamedTuple):
-    """A record with its number in the order of offers, and who is told of it.
+class InFlight(NamedTuple):
+    """A record, its number in the order of offers, and what to call with its outcome.
 
-    It is what librdkafka calls with a report. One object for all of it: a hundred thousand may be under
-    way, and each one that Python's collector has to look at again and again counts.
+    librdkafka calls this object with its report. It is one object on purpose: a hundred thousand may be in
+    flight, and Python's garbage collector looks at each object again and again.
     """
 
-    report: "Callable[[Entry, KafkaError | None, Any], None]"
+    report: "Callable[[InFlight, KafkaError | None, Any], None]"
     number: int
     topic: str
     value: bytes | None
@@ -29,10 +30,10 @@ class Entry(NamedTuple):
         self.report(self, error, message)
 
 
-# A named tuple's own constructor is Python code; this makes the same without it.
-make_entry: partial[Any] = partial(tuple.__new__, Entry)
+# The constructor of a named tuple is Python code; this makes the same without it.
+make_in_flight: partial[Any] = partial(tuple.__new__, InFlight)
 
 
-def size_of(entry: Entry) -> int:
-    """What the bounds of an outbox count of a record, as librdkafka does."""
-    return len(entry.value or b"") + len(entry.key or b"")
+def size_of(entry: InFlight) -> int:
+    """Count the bytes of its record, as the bounds of an outbox do."""
+    return size_in_bytes(Record(*entry[2:6]))

@@ -1,4 +1,4 @@
-"""confluent-kafka behind the seam: transactions."""
+"""Transactions with confluent-kafka."""
 
 import contextlib
 import time
@@ -12,21 +12,21 @@ from notifier_kafka.contract.driver import Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
 from ..protocol import Placed
-from .connection import Link, attempt, made, translate
+from .connection import ConnectionState, attempt, create, translate
 
 
 class Transactor:
     """One transactional producer."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._link = Link(config)
-        self._producer = made(confluent_kafka.Producer, config, self._link)
-        self._known = False
+        self._state = ConnectionState(config)
+        self._producer = create(confluent_kafka.Producer, config, self._state)
+        self._initialized = False
 
     def begin(self, deadline: float) -> None:
-        if not self._known:
+        if not self._initialized:
             self._call(self._producer.init_transactions, deadline)
-            self._known = True
+            self._initialized = True
         attempt("transaction", self._producer.begin_transaction)
 
     def send(self, records: Sequence[Record], deadline: float) -> list[Receipt | MessagingException | None]:
@@ -36,7 +36,7 @@ class Transactor:
         try:
             self._producer.flush(max(0.0, deadline - time.monotonic()))
         except (KafkaException, SystemError) as error:
-            # Fatal, such as that another producer has its id; librdkafka may trip over it in a callback.
+            # Fatal: another producer has its id, for example. librdkafka may raise it within a callback.
             raise DeliveryFailed(f"transaction aborted: {error.__cause__ or error}") from error
         return outcomes
 
@@ -48,7 +48,7 @@ class Transactor:
 
     def close(self) -> None:
         self._producer.purge()
-        with contextlib.suppress(KafkaException):  # of a producer that may not go on
+        with contextlib.suppress(KafkaException):  # after a fatal error
             self._producer.flush(0)
 
     def _produce(
@@ -79,13 +79,13 @@ class Transactor:
                 return
 
     def _call(self, call: Any, deadline: float) -> None:
-        """Call with what is left of the time, again where librdkafka says that this may help."""
+        """Call with the time that is left; retry where librdkafka says that the error is retriable."""
         while True:
             try:
                 call(max(0.1, deadline - time.monotonic()))
             except KafkaException as raised:
                 error = raised.args[0]
                 if not error.retriable() or time.monotonic() > deadline:
-                    raise self._link.reason() or translate(error, "transaction") from None
+                    raise self._state.reason() or translate(error, "transaction") from None
             else:
                 return

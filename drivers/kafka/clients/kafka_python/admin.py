@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: administration."""
+"""Administration with kafka-python."""
 
 import functools
 from collections.abc import Mapping
@@ -14,17 +14,18 @@ from notifier_kafka.errors import ConfigurationError
 
 from ... import errors
 from ..protocol import Properties, Replicas
-from .connection import REQUEST_MS, connect, told
+from .connection import REQUEST_TIMEOUT_MS, connect, spell_positions
 from .errors import attempt, translate
 
-OWN = "DYNAMIC_TOPIC_CONFIG"
+TIMEOUT_MS = REQUEST_TIMEOUT_MS
+TOPIC_CONFIG = "DYNAMIC_TOPIC_CONFIG"
 
 
 class Admin:
-    """One connection for all; the library's own thread does the talking."""
+    """One connection for all calls; the library's own thread uses it."""
 
     def __init__(self, given: Properties) -> None:
-        self._client = connect(KafkaAdminClient, given, request_timeout_ms=REQUEST_MS)
+        self._client = connect(KafkaAdminClient, given, request_timeout_ms=TIMEOUT_MS)
 
     def topics(self) -> list[str]:
         return list(attempt("topics", self._client.list_topics))
@@ -47,9 +48,11 @@ class Admin:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         ask = functools.partial(self._client.describe_configs, [resource], config_filter="all")
         found = attempt(f"topic {topic}", ask)["topic"][topic]
-        if not found:  # a topic has settings; the library says nothing of a refusal
+        if not found:  # a topic has settings; the library does not tell that they are denied
             raise translate(kafka_errors.TopicAuthorizationFailedError(), f"topic {topic}")
-        return {name: str(one["value"]) for name, one in found.items() if one["config_source"] == OWN}
+        return {
+            name: str(one["value"]) for name, one in found.items() if one["config_source"] == TOPIC_CONFIG
+        }
 
     def create(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
         new = {
@@ -59,22 +62,25 @@ class Admin:
                 "configs": dict(settings),
             }
         }
-        self._order(f"topic {topic}", lambda: self._client.create_topics(new, REQUEST_MS, raise_errors=False))
+        self._raise_for_topics(
+            f"topic {topic}", lambda: self._client.create_topics(new, TIMEOUT_MS, raise_errors=False)
+        )
 
     def delete(self, topic: str) -> None:
-        self._order(
-            f"topic {topic}", lambda: self._client.delete_topics([topic], REQUEST_MS, raise_errors=False)
+        self._raise_for_topics(
+            f"topic {topic}",
+            lambda: self._client.delete_topics([topic], TIMEOUT_MS, raise_errors=False),
         )
 
     def truncate(self, positions: Positions) -> None:
         ends = {TopicPartition(*partition): offset for partition, offset in positions.items()}
-        attempt("delete records", lambda: self._client.delete_records(ends, REQUEST_MS))
+        attempt("delete records", lambda: self._client.delete_records(ends, TIMEOUT_MS))
 
     def offsets(self, moments: Mapping[Partition, int]) -> dict[Partition, int]:
         asked = {TopicPartition(*partition): moment for partition, moment in moments.items()}
         found = attempt(
             "offsets",
-            lambda: self._client.list_partition_offsets(asked, IsolationLevel.READ_COMMITTED, REQUEST_MS),
+            lambda: self._client.list_partition_offsets(asked, IsolationLevel.READ_COMMITTED, TIMEOUT_MS),
         )
         return {Partition(*at): result.offset for at, result in found.items()}
 
@@ -85,7 +91,7 @@ class Admin:
         found = attempt(f"group {group}", lambda: self._client.describe_groups([group]))[group]
         if not found["members"]:
             self._refuse_unknown_protocol(group)
-        # While partitions change hands nobody can say whose they are.
+        # During a rebalance nobody knows whose the partitions are.
         settled = found["group_state"] == "Stable"
         return {
             member["member_id"]: _assigned(member["member_assignment"]) if settled else frozenset()
@@ -93,7 +99,7 @@ class Admin:
         }
 
     def _refuse_unknown_protocol(self, group: str) -> None:
-        """Raise for a group of KIP-848, which the library's question shows without its members."""
+        """Raise for a group of KIP-848: the library shows it without its members."""
         listed = attempt("groups", self._client.list_groups)
         state, kind = next(
             ((one["group_state"], one["group_type"]) for one in listed if one["group_id"] == group), ("", "")
@@ -109,7 +115,9 @@ class Admin:
         return {Partition(*at): one.offset for at, one in found.get(group, {}).items() if one.offset >= 0}
 
     def move(self, group: str, positions: Positions) -> None:
-        outcomes = attempt(f"group {group}", lambda: self._client.alter_group_offsets(group, told(positions)))
+        outcomes = attempt(
+            f"group {group}", lambda: self._client.alter_group_offsets(group, spell_positions(positions))
+        )
         for error in outcomes.values():
             if error is not kafka_errors.NoError:
                 raise translate(error(), f"group {group}")
@@ -117,7 +125,7 @@ class Admin:
     def close(self) -> None:
         attempt("close", self._client.close)
 
-    def _order(self, what: str, call: Any) -> None:
+    def _raise_for_topics(self, what: str, call: Any) -> None:
         for topic in attempt(what, call)["topics"]:
             _raise_for(what, topic)
 

@@ -1,4 +1,4 @@
-"""kafka-python behind the seam; each role of it is in a module beside this one."""
+"""The client library kafka-python; each of its roles has a module beside this one."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ from .connection import refuse_unknown
 from .consumer import Consumer
 from .errors import COMPRESSION
 from .log import quieten
-from .publisher import Sender
+from .publisher import BatchPublisher
 from .reader import Reader
 from .transactor import Transactor
 
-FOREVER = str(2**31 - 1)
-LIBRARIES = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
+FOREVER_MS = str(2**31 - 1)
+CODECS = {"snappy": codec.has_snappy, "lz4": codec.has_lz4, "zstd": codec.has_zstd}
 
 
 class KafkaPython:
@@ -33,14 +33,14 @@ class KafkaPython:
     def publisher(
         self, given: protocol.Properties, on_failure: OnFailure, limits: Limits, restore: protocol.Restore
     ) -> Publisher:
-        """Its ``send`` may block for metadata and its buffer has no bound: both are the outbox's."""
+        """Make one behind an outbox: ``send`` of kafka-python may block, and its buffer has no limit."""
         kind = given.get("compression.type", "none")
-        if not LIBRARIES.get(kind, lambda: True)():
+        if not CODECS.get(kind, lambda: True)():
             raise ConfigurationError(f"[drivers_kafka] compression = {kind}: {COMPRESSION}")
         config = {**self._common, **given}
         if limits.retry < 0:
-            config["delivery.timeout.ms"] = FOREVER
-        sender = Sender(config, restore, limits.retry)
+            config["delivery.timeout.ms"] = FOREVER_MS
+        sender = BatchPublisher(config, restore, limits.retry)
         outbox = Outbox(sender.deliver, on_failure, limits, sender.end)
         sender.outbox = outbox
         return outbox
@@ -49,14 +49,14 @@ class KafkaPython:
         return Transactor({**self._common, **given})
 
     def consumer(
-        self, given: protocol.Properties, topics: Sequence[str], place: protocol.Place | None
+        self, given: protocol.Properties, topics: Sequence[str], start_offsets: protocol.StartOffsets | None
     ) -> Consumer:
         if given.get("group.protocol", "classic") != "classic":
             raise ConfigurationError(
-                "[drivers_kafka] group_protocol = consumer: kafka-python knows only classic; "
+                "[drivers_kafka] group_protocol = consumer: kafka-python has classic only; "
                 "install notifier-kafka[confluent]"
             )
-        return Consumer({**self._common, **given}, topics, place)
+        return Consumer({**self._common, **given}, topics, start_offsets)
 
     def reader(self, given: protocol.Properties, partition: Partition, offset: int) -> Reader:
         return Reader({**self._common, **given}, partition, offset)

@@ -37,27 +37,27 @@ LOCAL: dict[type[Exception], errors.Meaning] = {
     kafka_errors.IllegalStateError: LogUnusable,
     kafka_errors.BrokerResponseError: LogUnusable,
     kafka_errors.KafkaError: LogUnusable,
-    # Its event loop says these two of itself once it was closed under a call.
+    # Its event loop raises these two when it is closed during a call.
     RuntimeError: TransportUnavailable,
     OSError: TransportUnavailable,
     TypeError: ConfigurationError,
     ValueError: ConfigurationError,
 }
 
-COMPRESSION = "kafka-python needs a library more: pip install 'notifier-kafka[compression]'"
+COMPRESSION = "kafka-python needs another library for it: pip install 'notifier-kafka[compression]'"
 
-_SYSTEM_ERROR = re.compile(r"\b(\d+) E[A-Z]{4,}$")  # "111 ECONNREFUSED", which a person need not know
+_SYSTEM_ERROR = re.compile(r"\b(\d+) E[A-Z]{4,}$")  # "111 ECONNREFUSED", which means nothing to most users
 
 
 def translate(error: BaseException, what: str) -> MessagingException:
-    """Make this package's error of one of kafka-python's. ``what`` says what was asked of it."""
+    """Make this package's error of one of kafka-python's. ``what`` names the request."""
     code = getattr(error, "errno", None)
     if isinstance(error, kafka_errors.TopicAuthorizationFailedError):
-        # Of several topics at once it says only there which of them.
+        # For several topics at once only the argument names the denied ones.
         denied = next((told for told in error.args if isinstance(told, set)), ())
         what = f"topic {', '.join(sorted(denied))}" if denied else what
     if isinstance(error, kafka_errors.BrokerResponseError) and isinstance(code, int):
-        # Its text repeats the whole request; the description is the sentence in it.
+        # Its text repeats the whole request; the description is the useful part.
         return errors.broker_error(code, what, getattr(error, "description", ""))
     if isinstance(error, kafka_errors.UnsupportedCodecError):
         return ConfigurationError(f"{what}: {error}: {COMPRESSION}")
@@ -69,7 +69,7 @@ def translate(error: BaseException, what: str) -> MessagingException:
 
 
 def attempt(what: str, call: Callable[[], Any]) -> Any:
-    """Call into the library; let out only this package's errors."""
+    """Call the library; raise only this package's errors."""
     try:
         return call()
     except (kafka_errors.KafkaError, RuntimeError, OSError, TypeError, ValueError) as error:

@@ -1,11 +1,10 @@
-"""kafka-python behind the seam: publishing."""
+"""Publishing with kafka-python."""
 
 import logging
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from kafka import KafkaProducer
 from kafka import errors as kafka_errors
 
 from notifier_kafka.contract.driver import Partition, Receipt, Record
@@ -14,63 +13,63 @@ from notifier_kafka.errors import DeliveryFailed, DeliveryGivenUp, MessagingExce
 
 from ... import errors
 from .. import protocol
-from .connection import CONNECT_MS, GRACE, NOTHING, Tombstones, connect, discard
+from .connection import CLOSE_TIMEOUT_SECONDS, NO_VALUE, connect_producer, discard
 from .errors import translate
 
 LOG = logging.getLogger(__name__)
 
-LOOK = 0.2  # seconds between looks whether the publisher was closed
-PAUSE = 1.0  # seconds between tries to connect
-SILENCE = 5.0  # seconds without an answer after which we say so
-CAREFUL = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
+CLOSE_CHECK_SECONDS = 0.2
+CONNECT_PAUSE_SECONDS = 1.0
+SILENCE_SECONDS = 5.0  # without an answer, after which we look for the reason and log it
+WITHOUT_IDEMPOTENCE = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
 
 
-class Sender:
-    """Delivers an outbox's batches. Lives on the outbox's thread, like its producers.
+class BatchPublisher:
+    """Delivers an outbox's batches. It and its producers are used on the outbox's thread only.
 
-    A batch is handed over whole and then waited for. The producer keeps order within a
-    partition while it tries again, so what it gives up has failed for good. But one record
-    that a broker refuses is the end of an idempotent producer and of all that it had to
-    send: then each of these is sent alone, by a producer that survives refusals.
+    A whole batch is handed over, then its results are awaited. The producer keeps the order within a
+    partition when it retries, so a record that it gives up has failed for good. But a record that a
+    broker refuses ends an idempotent producer, and everything that it still had to send fails: each
+    of these is then sent alone, by a producer without idempotence, which survives refusals.
     """
 
     outbox: Outbox
 
     def __init__(self, config: protocol.Properties, restore: protocol.Restore, retry: int) -> None:
-        """``retry`` is that of ``Limits``, -1 for ever."""
+        """``retry`` is that of ``Limits``; -1 is for ever."""
         self._config = config
         self._restore = restore
         self._retry = retry
         self._producer: Any = None
-        self._silent = False
+        self._waiting = False
 
     def deliver(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
         if self._producer is None:
             self._producer = self._connect(self._config)
-        outcomes = self._through(self._producer, records)
+        outcomes = self._send_all(self._producer, records)
         refused = [number for number, outcome in enumerate(outcomes) if _is_refusal(outcome)]
         if refused:
             discard(self._producer)
             self._producer = None
-            again = self._alone([records[number] for number in refused])
+            again = self._send_one_by_one([records[number] for number in refused])
             for number, outcome in zip(refused, again, strict=True):
                 outcomes[number] = outcome
         return [_final(outcome) for outcome in outcomes]
 
-    def _alone(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
-        """Send each by itself. Raises nothing, or the outbox would send again what has its receipt."""
+    def _send_one_by_one(self, records: Sequence[Record]) -> list[Receipt | MessagingException]:
+        """Send each by itself. Raises nothing: the outbox would send again what has its receipt already."""
         tries = 0
         while True:
             try:
-                careful = self._connect({**self._config, **CAREFUL})
+                careful = self._connect({**self._config, **WITHOUT_IDEMPOTENCE})
                 break
             except MessagingException as error:
                 if not error.retriable or tries == self._retry or self.outbox.closed:
                     return [error] * len(records)
-                self._say_why(error)
+                self._log_once(error)
             tries += 1
-            time.sleep(PAUSE)
-        outcomes = [self._through(careful, [record])[0] for record in records]
+            time.sleep(CONNECT_PAUSE_SECONDS)
+        outcomes = [self._send_all(careful, [record])[0] for record in records]
         discard(careful)
         return outcomes
 
@@ -80,23 +79,23 @@ class Sender:
             self._producer = None
 
     def _connect(self, config: protocol.Properties) -> Any:
-        return connect(KafkaProducer, config, max_block_ms=CONNECT_MS, value_serializer=Tombstones())
+        return connect_producer(config)
 
-    def _through(self, producer: Any, records: Sequence[Record]) -> list[Receipt | MessagingException]:
+    def _send_all(self, producer: Any, records: Sequence[Record]) -> list[Receipt | MessagingException]:
         sent = [self._send(producer, record) for record in records]
         return [self._outcome(future, record) for future, record in zip(sent, records, strict=True)]
 
     def _send(self, producer: Any, record: Record) -> Any:
-        """Return a future, or the error that there is none for. Waits while metadata is missing."""
+        """Return a future, or the error. Waits while metadata is missing."""
         topic, value, key, headers = record
-        given = NOTHING if value is None else value
+        given = NO_VALUE if value is None else value
         place = record.number if isinstance(record, protocol.Placed) else None
         while True:
             try:
                 return producer.send(topic, given, key, headers=list(headers), partition=place)
             except kafka_errors.KafkaTimeoutError as error:
-                # Nothing may overtake it, so it is waited for here.
-                self._silence(topic)
+                # No later record may overtake this one, so wait here.
+                self._find_reason(topic)
                 if self._retry >= 0 or self.outbox.closed:
                     return translate(error, f"topic {topic}")
             except (kafka_errors.KafkaError, TypeError, ValueError) as error:
@@ -105,37 +104,37 @@ class Sender:
     def _outcome(self, future: Any, record: Record) -> Receipt | MessagingException:
         if isinstance(future, MessagingException):
             return future
-        since = looked = time.monotonic()
+        since = checked = time.monotonic()
         while not future.is_done:
             try:
-                future.get(LOOK)
+                future.get(CLOSE_CHECK_SECONDS)
             except kafka_errors.KafkaError:
                 now = time.monotonic()
-                if self.outbox.closed and now - since > GRACE:
+                if self.outbox.closed and now - since > CLOSE_TIMEOUT_SECONDS:
                     return DeliveryGivenUp("the publisher was closed before this record was confirmed")
-                if not future.is_done and now - looked > SILENCE:
-                    self._silence(record.topic)
-                    looked = time.monotonic()
+                if not future.is_done and now - checked > SILENCE_SECONDS:
+                    self._find_reason(record.topic)
+                    checked = time.monotonic()
         if future.failed():
             return translate(future.exception, f"topic {record.topic}")
-        if self._silent:
-            self._silent = False
+        if self._waiting:
+            self._waiting = False
             LOG.warning("Publishing goes on")
         sent = future.value
         return Receipt(Partition(sent.topic, sent.partition), sent.offset)
 
-    def _silence(self, topic: str) -> None:
-        """Find out why nothing is heard; a topic that was deleted is made again."""
+    def _find_reason(self, topic: str) -> None:
+        """Find out why there is no answer; a topic that was deleted is created again."""
         if self.outbox.closed:
             return
         try:
             self._restore(topic)
         except MessagingException as error:
-            self._say_why(error)
+            self._log_once(error)
 
-    def _say_why(self, error: MessagingException) -> None:
-        if not self._silent:
-            self._silent = True
+    def _log_once(self, error: MessagingException) -> None:
+        if not self._waiting:
+            self._waiting = True
             LOG.warning("Publishing waits: %s", error)
 
 
@@ -149,5 +148,5 @@ def _final(outcome: Receipt | MessagingException) -> Receipt | MessagingExceptio
     if not isinstance(outcome, MessagingException):
         return outcome
     failure = errors.for_record(outcome)
-    # Also what was given up for lack of time: from here it would come after what lay behind it.
+    # Also what timed out: a retry from here would put it behind later records.
     return failure if isinstance(failure, DeliveryFailed) else DeliveryGivenUp(str(failure))

@@ -1,4 +1,4 @@
-"""kafka-python behind the seam: transactions."""
+"""Transactions with kafka-python."""
 
 import threading
 import time
@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from kafka import KafkaProducer
 from kafka import errors as kafka_errors
 
 from notifier_kafka.contract.driver import Partition, Receipt, Record
 from notifier_kafka.errors import MessagingException, TransportUnavailable
 
 from ..protocol import Placed
-from .connection import CONNECT_MS, NOTHING, Tombstones, connect, discard
+from .connection import NO_VALUE, connect_producer, discard
 from .errors import attempt, translate
 
 
@@ -26,9 +25,7 @@ class Transactor:
 
     def begin(self, deadline: float) -> None:
         if self._producer is None:
-            self._producer = connect(
-                KafkaProducer, self._given, max_block_ms=CONNECT_MS, value_serializer=Tombstones()
-            )
+            self._producer = connect_producer(self._given)
             _within(deadline, self._producer.init_transactions)
         attempt("transaction", self._producer.begin_transaction)
 
@@ -49,7 +46,7 @@ class Transactor:
 
     def _send(self, record: Record) -> Any:
         topic, value, key, headers = record
-        given = NOTHING if value is None else value
+        given = NO_VALUE if value is None else value
         place = record.number if isinstance(record, Placed) else None
         return attempt(
             f"topic {topic}",
@@ -66,7 +63,7 @@ def _outcome(future: Any, deadline: float) -> Receipt | MessagingException | Non
 
 
 def _within(deadline: float, call: Callable[[], Any]) -> None:
-    """Call what has no timeout of its own; it is left behind in a thread when time is over."""
+    """Call what has no timeout of its own. A call that takes too long stays behind in its thread."""
     outcome: Future[None] = Future()
 
     def run() -> None:

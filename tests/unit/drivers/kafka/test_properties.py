@@ -27,7 +27,7 @@ from notifier_kafka.errors import (
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import diagnosis, naming, options, properties
 from notifier_kafka_drivers.kafka.clients import loading
-from notifier_kafka_drivers.kafka.clients.confluent.holdback import MUTE
+from notifier_kafka_drivers.kafka.clients.confluent.holdback import MUTE_SECONDS
 from notifier_kafka_drivers.kafka.clients.kafka_python import connection, log
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
 
@@ -101,7 +101,7 @@ def test_host_names_are_checked_unless_told_otherwise() -> None:
         ("batch_size", 4096, "batch.size", "4096"),
         ("compression", "gzip", "compression.type", "gzip"),
         ("delivery_timeout", 7.5, "delivery.timeout.ms", "7500"),
-        ("max_request_size", 2_000_000, "max.request.size", str(2_000_000 + properties.BATCH_OVERHEAD)),
+        ("max_request_size", 2_000_000, "max.request.size", str(2_000_000 + properties.BATCH_OVERHEAD_BYTES)),
         ("group_protocol", "consumer", "group.protocol", "consumer"),
         ("group_instance_id", "one", "group.instance.id", "one"),
         ("session_timeout", 9.0, "session.timeout.ms", "9000"),
@@ -142,14 +142,14 @@ def test_client_properties_win_over_what_the_driver_gives_librdkafka() -> None:
     config = publisher._publisher._config
     assert {name: config[name] for name in told} == told
     # Numbers as text are numbers for those who count what waits.
-    publisher._publisher._front.gather(MUTE + 1, 3)
-    assert publisher._publisher._front._spare == 4
+    publisher._publisher._holdback.gather(MUTE_SECONDS + 1, 3)
+    assert publisher._publisher._holdback._spare == 4
     driver.close()
 
 
 def test_a_wrong_delivery_timeout_among_the_client_properties_is_told() -> None:
     driver = KafkaDriver(url("kafka://127.0.0.1:1", client_properties={"delivery.timeout.ms": "soon"}))
-    with pytest.raises(ConfigurationError, match=r"delivery\.timeout\.ms = 'soon': it is a number"):
+    with pytest.raises(ConfigurationError, match=r"delivery\.timeout\.ms = 'soon': it must be a number"):
         driver.publisher(lambda *_: None, Limits())
 
 
@@ -348,7 +348,7 @@ def test_a_server_that_says_nothing_is_told_from_one_that_is_not_there() -> None
 
 def test_several_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither is let go before both have been asked."""
-    monkeypatch.setattr(diagnosis, "PATIENCE", 60.0)
+    monkeypatch.setattr(diagnosis, "STEP_TIMEOUT_SECONDS", 60.0)
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
         addresses = ",".join(f"127.0.0.1:{server.getsockname()[1]}" for server in servers)
@@ -392,7 +392,7 @@ def test_a_server_that_resets_connections_leaves_no_socket_open(protocol: str) -
         for _ in range(20):  # in about every second the reset comes late
             resetting = pool.submit(_reset_the_next, server)
             said = str(diagnosis.unreached(given))
-            assert "hung, or of another" in said or "reset" in said or "security_protocol right" in said
+            assert "it hangs, or uses another" in said or "reset" in said or "security_protocol right" in said
             resetting.result()
 
 
@@ -419,7 +419,7 @@ def test_certificates_are_verified_unless_told_otherwise() -> None:
 
 
 def test_a_secret_is_masked_however_it_is_spelled() -> None:
-    masked = log.Masked()
+    masked = log.SecretFilter()
     for secret in ("pass", "pass'wörd\n"):
         masked.add(secret)
     for shown in ("pass'wörd\n", {"login": "pass'wörd\n"}, "pass'wörd\n".encode()):

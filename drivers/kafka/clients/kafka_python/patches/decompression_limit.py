@@ -1,76 +1,117 @@
-"""Bounds what kafka-python unpacks, and has it unpack what brokers store: they judge neither.
+"""A compressed batch opens to a limited number of bytes; kafka-python opens it as a whole, without a limit.
 
-A compressed batch of kilobytes may open to gigabytes; the library opens it as a whole and has no
-limit. The name of a header may be no UTF-8; the library then gives up the batch, again and again.
-What somebody else in this process reads with it is left alone.
+A batch of kilobytes may open to gigabytes, and brokers do not check that. The limit holds for our own
+consumers only: the classes below are set on the fetcher of one consumer, and whoever else uses
+kafka-python in this process is not affected.
+
+Waits for: nothing, this is not reported upstream yet.
 """
 
-import contextlib
-import contextvars
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.memory_records import MemoryRecords
 
-_LIMIT: contextvars.ContextVar[int] = contextvars.ContextVar("notifier-kafka-unpacked", default=0)
+from .header_names import LenientBatch
+
+_FORMAT_WITH_HEADERS = 2  # the "magic" of batches since Kafka 0.11
 _XERIAL = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = 16
+_XERIAL_HEADER_BYTES = 16
 _GZIP = zlib.MAX_WBITS | 16
 # zlib copies what lies behind a member, which of many empty ones would be all the rest each time.
-_SLICE = 16 * 1024
+_GZIP_SLICE_BYTES = 16 * 1024
 
 
-class Oversized(Exception):
-    """A batch opens to more than may be. ``following`` is the offset behind it."""
+class BatchTooLarge(Exception):
+    """A batch opens to more than the limit. ``following`` is the offset behind it."""
 
     def __init__(self, size: int, limit: int, following: int) -> None:
         super().__init__(f"a compressed batch of {size} bytes opens to more than {limit} (fetch.max.bytes)")
         self.following = following
 
 
-@contextlib.contextmanager
-def bounded(limit: int) -> Iterator[None]:
-    """Let no batch that is opened meanwhile, in this thread, have more bytes than ``limit``.
+def set_limit(consumer: Any, limit: int) -> None:
+    """Have a consumer open no batch to more bytes than ``limit``."""
+    fetcher = consumer._fetcher
+    original = fetcher.PartitionRecords
 
-    Names that are not UTF-8 are read as Java reads them, with a U+FFFD for what is none.
-    """
-    token = _LIMIT.set(limit)
-    try:
-        yield
-    finally:
-        _LIMIT.reset(token)
+    class LimitedPartitionRecords(original):  # type: ignore[misc, valid-type]
+        """Those of this consumer; the fetcher makes one of each answer, by this name."""
+
+        def _unpack_records(self, tp: Any, records: Any, *deserializers: Any) -> Any:
+            return super()._unpack_records(tp, LimitedRecords(records._buffer, limit), *deserializers)
+
+    fetcher.PartitionRecords = LimitedPartitionRecords
 
 
-def _gzip(packed: bytes, most: int) -> bytes:
+class LimitedRecords(MemoryRecords):  # type: ignore[misc]
+    """Batches of a partition, each with the limit."""
+
+    def __init__(self, data: Any, limit: int) -> None:
+        super().__init__(data)
+        self._limit = limit
+
+    def next_batch(self) -> Any:
+        packed = self._next_slice
+        if packed is None or len(packed) < self.MIN_SLICE or packed[self.MAGIC_OFFSET] < _FORMAT_WITH_HEADERS:
+            return super().next_batch()
+        self._cache_next()
+        return LimitedBatch(packed, self._limit)
+
+
+class LimitedBatch(LenientBatch):
+    """One batch, opened by the library's own code unless it is compressed."""
+
+    _decompressed: bool
+    _pos: int
+
+    def __init__(self, packed: Any, limit: int) -> None:
+        super().__init__(packed)
+        self._limit = limit
+
+    def _maybe_uncompress(self) -> None:
+        unpack = _CODECS.get(self.compression_type)
+        if unpack and not self._decompressed:
+            self._assert_has_codec(self.compression_type)
+            packed = bytes(memoryview(self._buffer)[self._pos :])
+            opened = unpack(packed, self._limit + 1)
+            if len(opened) > self._limit:
+                raise BatchTooLarge(len(packed), self._limit, self.next_offset)
+            self._buffer, self._pos, self._decompressed = bytearray(opened), 0, True
+        super()._maybe_uncompress()
+
+
+def _gzip(packed: bytes, limit: int) -> bytes:
     opened = bytearray()
     member = zlib.decompressobj(_GZIP)
-    for start in range(0, len(packed), _SLICE):
-        rest = packed[start : start + _SLICE]
-        while rest and len(opened) < most:
+    for start in range(0, len(packed), _GZIP_SLICE_BYTES):
+        rest = packed[start : start + _GZIP_SLICE_BYTES]
+        while rest and len(opened) < limit:
             if member.eof:
                 member = zlib.decompressobj(_GZIP)
-            opened += member.decompress(rest, most - len(opened))
+            opened += member.decompress(rest, limit - len(opened))
             rest = member.unused_data
-    if packed and not member.eof and len(opened) < most:
+    if packed and not member.eof and len(opened) < limit:
         raise EOFError("the batch ends within its gzip stream")
     return bytes(opened)
 
 
-def _snappy(packed: bytes, most: int) -> bytes:
+def _snappy(packed: bytes, limit: int) -> bytes:
     import snappy
 
     blocks = [packed]
     if packed.startswith(_XERIAL):
         blocks = list(_xerial_blocks(packed))
     # A block says first what it opens to, and the library allocates that.
-    if sum(map(_snappy_length, blocks)) >= most:
-        return bytes(most)
+    if sum(map(_snappy_length, blocks)) >= limit:
+        return bytes(limit)
     return b"".join(snappy.decompress(block) for block in blocks)
 
 
 def _xerial_blocks(packed: bytes) -> Iterator[bytes]:
-    start = _XERIAL_HEADER
+    start = _XERIAL_HEADER_BYTES
     while start < len(packed):
         length = int.from_bytes(packed[start : start + 4], "big")
         yield packed[start + 4 : start + 4 + length]
@@ -86,21 +127,21 @@ def _snappy_length(block: bytes) -> int:
     return length
 
 
-def _lz4(packed: bytes, most: int) -> bytes:
+def _lz4(packed: bytes, limit: int) -> bytes:
     import lz4.frame
 
     frame = lz4.frame.LZ4FrameDecompressor()
-    opened: bytes = frame.decompress(packed, most)
-    if not frame.eof and len(opened) < most:
+    opened: bytes = frame.decompress(packed, limit)
+    if not frame.eof and len(opened) < limit:
         raise EOFError("the batch ends within its lz4 frame")
     return opened
 
 
-def _zstd(packed: bytes, most: int) -> bytes:
+def _zstd(packed: bytes, limit: int) -> bytes:
     import zstandard
 
     with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
-        opened: bytes = reader.read(most)
+        opened: bytes = reader.read(limit)
     return opened
 
 
@@ -110,47 +151,3 @@ _CODECS: dict[int, Callable[[bytes, int], bytes]] = {
     DefaultRecordBatch.CODEC_LZ4: _lz4,
     DefaultRecordBatch.CODEC_ZSTD: _zstd,
 }
-
-
-class _Lenient(bytearray):
-    """Bytes of which every part is text."""
-
-    def __getitem__(self, at: Any) -> Any:
-        found = super().__getitem__(at)
-        return found if isinstance(found, int) else _Lenient(found)
-
-    def decode(self, *_: Any) -> str:
-        return super().decode("utf-8", "replace")
-
-
-_strict = DefaultRecordBatch._read_msg  # noqa: SLF001 - the only place to have it go on
-_unbounded = DefaultRecordBatch._maybe_uncompress  # noqa: SLF001 - the only place to stop it
-
-
-def _maybe_uncompress(batch: Any) -> None:
-    """Stands in for the library's own."""
-    limit, unpack = _LIMIT.get(), _CODECS.get(batch.compression_type)
-    if limit and unpack and not batch._decompressed:  # noqa: SLF001
-        batch._assert_has_codec(batch.compression_type)  # noqa: SLF001
-        packed = bytes(memoryview(batch._buffer)[batch._pos :])  # noqa: SLF001
-        opened = unpack(packed, limit + 1)
-        if len(opened) > limit:
-            raise Oversized(len(packed), limit, batch.next_offset)
-        batch._buffer, batch._pos, batch._decompressed = bytearray(opened), 0, True  # noqa: SLF001
-    _unbounded(batch)
-
-
-def _read_msg(batch: Any) -> Any:
-    """Stands in for the library's own."""
-    try:
-        return _strict(batch)
-    except UnicodeDecodeError:
-        if not _LIMIT.get():
-            raise
-    # For all that follows: a copy for each such record would be quadratic.
-    batch._buffer = _Lenient(batch._buffer)  # noqa: SLF001
-    return _strict(batch)
-
-
-DefaultRecordBatch._maybe_uncompress = _maybe_uncompress  # noqa: SLF001
-DefaultRecordBatch._read_msg = _read_msg  # noqa: SLF001

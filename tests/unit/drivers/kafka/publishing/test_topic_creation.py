@@ -10,10 +10,10 @@ from notifier_kafka.contract.driver import Limits, OnFailure, Partition, Receipt
 from notifier_kafka.contract.outbox import Outbox
 from notifier_kafka.errors import DeliveryFailed
 from notifier_kafka_drivers.kafka.publishing import partitioning
-from notifier_kafka_drivers.kafka.publishing.topic_creation import TopicGate
+from notifier_kafka_drivers.kafka.publishing.topic_creation import PublisherAwaitingTopics
 
 PATIENCE = 20.0
-Gate = Callable[..., TopicGate]
+Gate = Callable[..., PublisherAwaitingTopics]
 
 
 def deliver(records: Sequence[Record]) -> list[Receipt]:
@@ -26,11 +26,13 @@ def make(report: OnFailure, _restore: Callable[[str], None]) -> Outbox:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    made: list[TopicGate] = []
+    made: list[PublisherAwaitingTopics] = []
 
-    def put(ensure: partitioning.Ensure, place: partitioning.Place = partitioning.leave) -> TopicGate:
+    def put(
+        ensure: partitioning.Ensure, place: partitioning.Place = partitioning.leave
+    ) -> PublisherAwaitingTopics:
         topics = partitioning.Topics(ensure, place)
-        made.append(TopicGate(make, topics, lambda *_: None, Limits(), (1_000, PATIENCE)))
+        made.append(PublisherAwaitingTopics(make, topics, lambda *_: None, Limits(), (1_000, PATIENCE)))
         return made[-1]
 
     yield put
@@ -67,7 +69,7 @@ def test_when_the_thread_is_gone_the_next_record_has_another(gate: Gate) -> None
     publisher = gate(lambda _topic: 1, place)
     publisher.offer(Record("t", b"1"), settled.append)
     deadline = time.monotonic() + PATIENCE
-    while publisher._opener is not None:
+    while publisher._creator is not None:
         assert time.monotonic() < deadline, "it does not know that its thread is gone"
         time.sleep(0.01)
     publisher.offer(Record("t", b"2"), settled.append)

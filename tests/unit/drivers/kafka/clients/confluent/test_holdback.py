@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull
-from notifier_kafka_drivers.kafka.clients.confluent.holdback import MUTE, Front
-from notifier_kafka_drivers.kafka.clients.confluent.in_flight import Entry
+from notifier_kafka_drivers.kafka.clients.confluent.holdback import MUTE_SECONDS, HoldbackQueue
+from notifier_kafka_drivers.kafka.clients.confluent.in_flight import InFlight
 
 RECORDS, KIB = 100, 64
 CONFIG = {
@@ -24,12 +24,14 @@ class Producing:
     """A front, what went on from it, and what was refused; ``room`` is for so many."""
 
     def __init__(self, room: int, **config: Any) -> None:
-        self.front = Front(CONFIG | config, self.produce, lambda entry, _: self.failed.append(entry.number))
+        self.front = HoldbackQueue(
+            CONFIG | config, self.produce, lambda entry, _: self.failed.append(entry.number)
+        )
         self.room = room
         self.produced: list[tuple[str, int]] = []
         self.failed: list[int] = []
 
-    def produce(self, entry: Entry) -> None:
+    def produce(self, entry: InFlight) -> None:
         if entry.topic == "bad":
             raise DeliveryFailed("refused")
         if len(self.produced) >= self.room:
@@ -37,8 +39,8 @@ class Producing:
         self.produced.append((entry.topic, entry.number))
 
     def offer(self, number: int, topic: str = "t", size: int = 1) -> None:
-        entry = Entry(lambda *_: None, number, topic, b"x" * size, None, (), 0, None)
-        if not (self.front.active and self.front.put_aside(entry)):
+        entry = InFlight(lambda *_: None, number, topic, b"x" * size, None, (), 0, None)
+        if not (self.front.active and self.front.hold_back(entry)):
             self.produce(entry)
 
 
@@ -57,16 +59,16 @@ def test_of_many_threads_each_keeps_its_order() -> None:
                 break
 
     threads = [threading.Thread(target=offer_all, args=(name,)) for name in names]
-    front.gather(MUTE, 0)
+    front.gather(MUTE_SECONDS, 0)
     for each in threads:
         each.start()
     gathered = 0
     while any(each.is_alive() for each in threads):
         time.sleep(0.001)
         gathered += len(front)
-        front.hand_over()
-        front.gather(MUTE, 0)
-    front.hand_over()
+        front.release()
+        front.gather(MUTE_SECONDS, 0)
+    front.release()
     assert gathered
     assert len(front) == 0
     for name in names:
@@ -75,15 +77,15 @@ def test_of_many_threads_each_keeps_its_order() -> None:
 
 def test_what_finds_no_room_stays_and_no_more_is_taken() -> None:
     producing = Producing(3)
-    producing.front.gather(MUTE, 0)
+    producing.front.gather(MUTE_SECONDS, 0)
     for number in range(5):
         producing.offer(number)
-    producing.front.hand_over()
+    producing.front.release()
     assert len(producing.front) == 2
     with pytest.raises(OutboxFull):
         producing.offer(5)
     producing.room = 6
-    producing.front.hand_over()
+    producing.front.release()
     producing.offer(5)
     assert producing.produced == [("t", number) for number in range(6)]
     assert producing.failed == []
@@ -91,7 +93,7 @@ def test_what_finds_no_room_stays_and_no_more_is_taken() -> None:
 
 def test_the_records_that_wait_are_as_many_as_there_is_room_for() -> None:
     producing = Producing(RECORDS)
-    producing.front.gather(MUTE, RECORDS - 10)
+    producing.front.gather(MUTE_SECONDS, RECORDS - 10)
     for number in range(10):
         producing.offer(number)
     with pytest.raises(OutboxFull):
@@ -100,23 +102,23 @@ def test_the_records_that_wait_are_as_many_as_there_is_room_for() -> None:
 
 def test_the_bytes_that_wait_are_a_quarter_of_the_outbox_s() -> None:
     producing = Producing(10 * RECORDS)
-    producing.front.gather(MUTE, 0)
+    producing.front.gather(MUTE_SECONDS, 0)
     for number in range(KIB // 4):
         producing.offer(number, size=1024)
     with pytest.raises(OutboxFull):
         producing.offer(KIB)
-    producing.front.hand_over()
+    producing.front.release()
     producing.offer(KIB)
     assert [number for _, number in producing.produced] == [*range(KIB // 4), KIB]
 
 
 def test_one_that_is_refused_fails_and_those_behind_it_go_on() -> None:
     producing = Producing(RECORDS)
-    producing.front.gather(MUTE, 0)
+    producing.front.gather(MUTE_SECONDS, 0)
     producing.offer(0, "bad")
     producing.offer(1)
     assert (len(producing.front), producing.failed) == (2, [])
-    producing.front.hand_over()
+    producing.front.release()
     assert (producing.failed, producing.produced) == ([0], [("t", 1)])
 
 
@@ -125,37 +127,37 @@ def test_an_offer_in_the_middle_of_another_one_waits_behind_it() -> None:
     inner: list[MessagingException | None] = []
     produce = producing.produce
 
-    def interrupted(entry: Entry) -> None:
+    def interrupted(entry: InFlight) -> None:
         if not inner:
             inner.append(None)
             producing.offer(2)
         produce(entry)
 
-    producing.front = Front(CONFIG, interrupted, lambda *_: None)
-    producing.front.gather(MUTE, 0)
+    producing.front = HoldbackQueue(CONFIG, interrupted, lambda *_: None)
+    producing.front.gather(MUTE_SECONDS, 0)
     producing.offer(0)
     producing.offer(1)
-    producing.front.hand_over()
+    producing.front.release()
     assert producing.produced == [("t", 0), ("t", 1), ("t", 2)]
 
 
 @pytest.mark.parametrize("other", [{"delivery.timeout.ms": "5000"}, {"enable.idempotence": "false"}])
 def test_one_that_has_its_time_or_may_sleep_gets_all_at_once(other: dict[str, str]) -> None:
     producing = Producing(RECORDS, **other)
-    producing.front.gather(MUTE, 0)
+    producing.front.gather(MUTE_SECONDS, 0)
     assert not producing.front.active
 
 
 def test_one_that_never_fits_is_refused() -> None:
     producing = Producing(RECORDS)
-    producing.front.gather(MUTE, 0)
+    producing.front.gather(MUTE_SECONDS, 0)
     with pytest.raises(OutboxFull):
         producing.offer(0, size=KIB * 1024 + 1)
 
 
 def test_what_waits_for_its_batch_is_no_silence() -> None:
     producing = Producing(RECORDS, **{"linger.ms": "2000"})
-    producing.front.gather(MUTE + 1.9, 0)
+    producing.front.gather(MUTE_SECONDS + 1.9, 0)
     assert not producing.front.active
-    producing.front.gather(MUTE + 2.0, 0)
+    producing.front.gather(MUTE_SECONDS + 2.0, 0)
     assert producing.front.active

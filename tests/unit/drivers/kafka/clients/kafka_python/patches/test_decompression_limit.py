@@ -2,11 +2,17 @@
 
 import gzip
 import random
+import subprocess
+import sys
+import types
 import zlib
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
+from kafka.consumer.fetcher import Fetcher
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.memory_records import MemoryRecords
 
 from notifier_kafka_drivers.kafka.clients.kafka_python.patches import decompression_limit as unpacking
 
@@ -14,7 +20,7 @@ CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 SMALL, LARGE = 1_000, 10_000_000
 
 
-def batch(codec: str, *values: bytes) -> DefaultRecordBatch:
+def packed_batch(codec: str, *values: bytes) -> bytes:
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=CODECS[codec],
@@ -26,7 +32,11 @@ def batch(codec: str, *values: bytes) -> DefaultRecordBatch:
     )
     for offset, value in enumerate(values):
         builder.append(offset, timestamp=0, key=b"k", value=value, headers=[])
-    return DefaultRecordBatch(bytes(builder.build()))
+    return bytes(builder.build())
+
+
+def batch(codec: str, *values: bytes) -> unpacking.LimitedBatch:
+    return unpacking.LimitedBatch(packed_batch(codec, *values), LARGE)
 
 
 def values(made: Any) -> list[bytes]:
@@ -36,14 +46,13 @@ def values(made: Any) -> list[bytes]:
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_stays_within_the_bound_is_opened(codec: str) -> None:
     content = [b"%d" % n * 100 for n in range(100)]
-    with unpacking.bounded(LARGE):
-        assert values(batch(codec, *content)) == content
+    assert values(batch(codec, *content)) == content
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_opens_to_more_is_refused_and_says_where_to_go_on(codec: str) -> None:
     made = batch(codec, b"", b"x" * LARGE, b"")
-    with unpacking.bounded(LARGE), pytest.raises(unpacking.Oversized, match=f"more than {LARGE} ") as raised:
+    with pytest.raises(unpacking.BatchTooLarge, match=f"more than {LARGE} ") as raised:
         values(made)
     assert raised.value.following == 3
 
@@ -55,8 +64,38 @@ def test_no_more_is_opened_than_it_takes_to_know(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_who_asked_for_no_bound_has_none(codec: str) -> None:
-    assert values(batch(codec, b"x" * LARGE)) == [b"x" * LARGE]
+def test_a_batch_of_the_library_s_own_has_no_bound(codec: str) -> None:
+    assert values(DefaultRecordBatch(packed_batch(codec, b"x" * LARGE))) == [b"x" * LARGE]
+
+
+def test_the_library_s_own_classes_are_as_they_were() -> None:
+    program = """
+from kafka.record.default_records import DefaultRecordBatch as Batch
+before = dict(vars(Batch))
+from notifier_kafka_drivers.kafka.clients.kafka_python import client
+assert dict(vars(Batch)) == before
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_limit_is_that_of_one_consumer(codec: str) -> None:
+    consumers = [types.SimpleNamespace(_fetcher=new_fetcher()) for _ in range(2)]
+    unpacking.set_limit(consumers[0], LARGE)
+    data = packed_batch(codec, b"before") + packed_batch(codec, b"x" * LARGE)
+    limited, unlimited = (
+        consumer._fetcher.PartitionRecords(0, TopicPartition("t", 0), MemoryRecords(data))
+        for consumer in consumers
+    )
+    assert [len(record.value) for record in unlimited.take()] == [6, LARGE]
+    assert [record.value for record in limited.take()] == [b"before"]
+    with pytest.raises(unpacking.BatchTooLarge):
+        limited.take()
+
+
+def new_fetcher() -> Fetcher:
+    """One without a client, which needs none to open what was fetched."""
+    return Fetcher.__new__(Fetcher)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -71,8 +110,7 @@ def test_damage_is_an_error(codec: str, kept: float) -> None:
 def values_of(codec: str, packed: bytes) -> None:
     made = batch(codec, b"")
     made._buffer = bytes(made._buffer)[: DefaultRecordBatch.HEADER_STRUCT.size] + packed
-    with unpacking.bounded(LARGE):
-        values(made)
+    values(made)
 
 
 def test_a_gzip_stream_may_have_several_members() -> None:

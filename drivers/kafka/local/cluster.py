@@ -17,11 +17,13 @@ from typing import Any
 from notifier_kafka.errors import ConfigurationError, TransportUnavailable
 from notifier_kafka.jvm import jars, java
 
-from .broker_node import Node, Runtime
+from . import fast_start
+from .broker_node import BrokerNode, has_usual_format
 from .broker_users import ADMIN, CLIENT, Security, client_options, ini, scram_arguments, write_private
 from .certificates import Authority
+from .java_command import Runtime
 from .listener_properties import HOST, properties, security_properties
-from .saved_state import Layout, is_free
+from .saved_state import SavedState, is_free
 
 READY_TIMEOUT = 120.0
 # Three that stop together wait for a quorum that is gone, so the last ones are killed.
@@ -43,20 +45,20 @@ class Cluster:
         port: int = 0,
         security: Security = OPEN,
         properties: Mapping[str, str] | None = None,
-        leashed: bool = False,
+        ends_with_parent: bool = False,
     ) -> None:
         """Describe a cluster; nothing is started or written.
 
         ``port`` is that of the first broker, the next ones follow; 0 takes free ones.
         ``properties`` are the broker's, by Apache Kafka's names, and win over those chosen here.
-        ``leashed`` brokers are killed when this process ends, however that happens.
+        ``ends_with_parent`` brokers are killed when this process ends, however that happens.
         """
         self.directory = Path(directory).expanduser().absolute()
         if "," in str(self.directory):
             raise ConfigurationError(f"{self.directory} has a comma, which Kafka takes for the end of a path")
-        self.layout = Layout.new(nodes, port, security, properties or {})
+        self.saved_state = SavedState.new(nodes, port, security, properties or {})
         self.nodes = [
-            Node(self.directory / f"node-{number}", number, None, leashed=leashed)
+            BrokerNode(self.directory / f"node-{number}", number, None, ends_with_parent=ends_with_parent)
             for number in range(1, nodes + 1)
         ]
         # The option of java.find: a program, a JAVA_HOME, or the first that suits.
@@ -68,7 +70,7 @@ class Cluster:
     @classmethod
     def open(cls, directory: str | Path) -> "Cluster":
         """Take over the cluster of a directory, running or not, whichever process started it."""
-        found = Layout.load(Path(directory).expanduser().absolute())
+        found = SavedState.load(Path(directory).expanduser().absolute())
         if found is None:
             raise ConfigurationError(
                 f"no local cluster in {directory}; make one with: notifier-kafka broker start"
@@ -78,7 +80,7 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """The addresses of the brokers, as clients take them."""
-        return ",".join(f"{HOST}:{ports.client}" for ports in self.layout.ports)
+        return ",".join(f"{HOST}:{ports.client}" for ports in self.saved_state.ports)
 
     @property
     def url(self) -> str:
@@ -87,7 +89,7 @@ class Cluster:
 
     def options(self, user: str = ADMIN) -> dict[str, str]:
         """The options of ``[drivers_kafka]`` with which ``admin`` or ``client`` connects."""
-        return client_options(self.layout.security, self.layout.passwords, self._authority, user)
+        return client_options(self.saved_state.security, self.saved_state.passwords, self._authority, user)
 
     def ini(self, user: str = ADMIN) -> Path:
         """The configuration file with which ``admin`` or ``client`` connects; there after a start."""
@@ -126,7 +128,7 @@ class Cluster:
         """Send a signal to one node; SIGSTOP and SIGCONT make it hang and go on."""
         self.node(number).kill(signal_number)
 
-    def node(self, number: int) -> Node:
+    def node(self, number: int) -> BrokerNode:
         """Return the node of that number, from 1 on."""
         if not 1 <= number <= len(self.nodes):
             raise ConfigurationError(f"there is no node {number}; there are 1 to {len(self.nodes)}")
@@ -136,7 +138,7 @@ class Cluster:
         """Describe each node: its number, address, process id, state and log."""
         self._refresh()
         described = []
-        for node, ports in zip(self.nodes, self.layout.ports, strict=True):
+        for node, ports in zip(self.nodes, self.saved_state.ports, strict=True):
             alive = node.alive()
             described.append(
                 {
@@ -155,10 +157,10 @@ class Cluster:
 
     def _refresh(self) -> None:
         """Learn what another process, or an earlier one, did to the cluster."""
-        found = Layout.load(self.directory)
+        found = SavedState.load(self.directory)
         if found is None:
             return
-        mine = self.layout
+        mine = self.saved_state
         if (len(found.ports), found.security) != (len(mine.ports), mine.security) or (
             self._fixed_port not in (0, found.ports[0].client)
         ):
@@ -167,19 +169,19 @@ class Cluster:
                 "take another directory or remove it"
             )
         found.properties |= mine.properties
-        self.layout = found
+        self.saved_state = found
         for node in self.nodes:
             node.process = found.processes.get(node.number)
 
     def _configure(self) -> None:
-        layout, security = self.layout, self.layout.security
-        for ports in layout.ports:
+        state, security = self.saved_state, self.saved_state.security
+        for ports in state.ports:
             if not is_free(ports.client):
                 raise TransportUnavailable(
                     f"port {ports.client} of {HOST} is taken by another program; choose another port"
                 )
         # First, because the data below belong to this id and these passwords only.
-        layout.save(self.directory)
+        state.save(self.directory)
         if security.tls:
             self._authority.create()
             self._authority.sign("server", security.hosts)
@@ -187,27 +189,36 @@ class Cluster:
                 self._authority.sign(user)
             pair = self._authority.key_of("server"), self._authority.certificate_of("server")
             write_private(self._authority.keystore, "".join(path.read_text() for path in pair))
-        protection = security_properties(security, layout.passwords, self._authority)
-        arguments = scram_arguments(security, layout.passwords)
+        protection = security_properties(security, state.passwords, self._authority)
         for node in self.nodes:
-            own = properties(node.number, node.data, layout.ports, secured=not security.open)
-            node.configure(own | protection | layout.properties)
-        # At once, because most of it is the start of a Java.
-        with futures.ThreadPoolExecutor(len(self.nodes)) as pool:
-            for _ in pool.map(
-                lambda each: each.format(self._runtime, layout.cluster_id, arguments), self.nodes
-            ):
-                pass
+            own = properties(node.number, node.data, state.ports, secured=not security.open)
+            node.configure(own | protection | state.properties)
+        self._format(state)
         for user in (ADMIN, CLIENT):
             write_private(self.ini(user), ini(self.url, self.options(user)))
 
-    def _launch(self, nodes: list[Node], timeout: float) -> None:
+    def _format(self, state: SavedState) -> None:
+        checkpoint = self._runtime.bootstrap_checkpoint
+        arguments = scram_arguments(state.security, state.passwords)
+        if checkpoint and not arguments and has_usual_format(state.properties):
+            for node in self.nodes:
+                node.format_from(checkpoint, state.cluster_id)
+            return
+        # In parallel, because most of it is the start of a JVM.
+        with futures.ThreadPoolExecutor(len(self.nodes)) as pool:
+            formats = [
+                pool.submit(node.format, self._runtime, state.cluster_id, arguments) for node in self.nodes
+            ]
+            for each in formats:
+                each.result()
+
+    def _launch(self, nodes: list[BrokerNode], timeout: float) -> None:
         deadline = time.monotonic() + timeout
         try:
             for node in nodes:
-                self.layout.processes[node.number] = node.launch(self._runtime)
+                self.saved_state.processes[node.number] = node.launch(self._runtime)
             # Before the wait: whoever is killed now leaves word of what is running.
-            self.layout.save(self.directory)
+            self.saved_state.save(self.directory)
             for node in nodes:
                 node.wait_ready(deadline)
         except BaseException:
@@ -217,7 +228,8 @@ class Cluster:
     @functools.cached_property
     def _runtime(self) -> Runtime:
         fetched = jars.fetch(jars.KAFKA, java_option=self.java)
-        return Runtime(java.find(java.KAFKA, self.java).path, ":".join(map(str, fetched)))
+        found = java.find(java.KAFKA, self.java)
+        return fast_start.prepare(Runtime(found.path, ":".join(map(str, fetched))))
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -231,7 +243,7 @@ class Cluster:
             yield
 
 
-def _end(nodes: list[Node], timeout: float) -> None:
+def _end(nodes: list[BrokerNode], timeout: float) -> None:
     deadline = time.monotonic() + timeout
     # All at once: the last one of a quorum alone would wait for the others.
     for node in nodes:
@@ -240,6 +252,6 @@ def _end(nodes: list[Node], timeout: float) -> None:
         node.end(max(0.0, deadline - time.monotonic()))
 
 
-def _spell(layout: Layout) -> str:
-    count = len(layout.ports)
-    return f"{count} node{'s' * (count > 1)} from port {layout.ports[0].client} on, {layout.security}"
+def _spell(state: SavedState) -> str:
+    count = len(state.ports)
+    return f"{count} node{'s' * (count > 1)} from port {state.ports[0].client} on, {state.security}"

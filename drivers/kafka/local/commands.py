@@ -70,9 +70,9 @@ class StartBroker(ShowOne):
         jar_download.fetch(jars.KAFKA, cluster.java)
         cluster.start()
         found = {"transport_url": cluster.url}
-        if not cluster.layout.security.open:
+        if not cluster.saved_state.security.open:
             found["config_file"] = str(cluster.ini(ADMIN))
-        if cluster.layout.security.acls:
+        if cluster.saved_state.security.acls:
             found["config_file_of_client"] = str(cluster.ini(CLIENT))
         return tuple(found), tuple(found.values())
 

@@ -70,12 +70,12 @@ class Process:
             os.waitpid(self.pid, os.WNOHANG)
 
 
-def spawn(command: list[str], output: Path, *, leashed: bool) -> Process:
+def spawn(command: list[str], output: Path, *, ends_with_parent: bool) -> Process:
     """Start a program in a session of its own; what it prints goes to ``output``.
 
-    ``leashed``: it is killed when this process ends, however that happens.
+    ``ends_with_parent``: it is killed when this process ends, however that happens.
     """
-    if leashed:
+    if ends_with_parent:
         return _holder.submit(
             _spawn, [sys.executable, kill_with_parent.__file__, str(os.getpid()), *command], output
         ).result()

@@ -25,7 +25,7 @@ _FILE = "cluster.json"
 
 
 @dataclass
-class Layout:
+class SavedState:
     """The form of a cluster, and which processes are its nodes. Holds passwords."""
 
     cluster_id: str
@@ -36,17 +36,17 @@ class Layout:
     processes: dict[int, Process] = field(default_factory=dict)
 
     @classmethod
-    def new(cls, nodes: int, port: int, security: Security, properties: Mapping[str, str]) -> "Layout":
+    def new(cls, nodes: int, port: int, security: Security, properties: Mapping[str, str]) -> "SavedState":
         """Lay out a cluster whose first broker listens at ``port``; 0 takes free ones."""
         if nodes not in SIZES:
             raise ConfigurationError(f"a local cluster has 1 or 3 nodes, not {nodes}")
         clients = [port + n for n in range(nodes)] if port else _free(nodes)
         others = _free(2 * nodes, clients)
         ports = list(map(Ports, clients, others[:nodes], others[nodes:]))
-        return cls(_cluster_id(), ports, security, new_passwords(), dict(properties))
+        return cls(random_id(), ports, security, new_passwords(), dict(properties))
 
     @classmethod
-    def load(cls, directory: Path) -> "Layout | None":
+    def load(cls, directory: Path) -> "SavedState | None":
         """Read the layout of a directory; None when there is no cluster."""
         try:
             found = json.loads((directory / _FILE).read_text("utf-8"))
@@ -95,8 +95,8 @@ def is_free(port: int) -> bool:
     return True
 
 
-def _cluster_id() -> str:
-    """Draw an id as Kafka spells one, but none that its tools would take for an option."""
+def random_id() -> str:
+    """Draw an id as Kafka spells one, but never one that its tools would take for an option."""
     while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return drawn

@@ -17,7 +17,7 @@ TABLE = "faults"
 
 @pytest.fixture(scope="module")
 def breakable_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("breakable"), leashed=True)
+    cluster = Cluster(tmp_path_factory.mktemp("breakable"), ends_with_parent=True)
     cluster.start()
     yield cluster
     cluster.stop(AT_ONCE)
@@ -25,7 +25,7 @@ def breakable_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clus
 
 @pytest.fixture(scope="module")
 def three_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("three"), 3, leashed=True)
+    cluster = Cluster(tmp_path_factory.mktemp("three"), 3, ends_with_parent=True)
     cluster.start()
     yield cluster
     cluster.stop(AT_ONCE)

@@ -1,4 +1,4 @@
-"""One node of the local cluster: its files, its process, and when it is ready."""
+"""One node of the local cluster: its files, its process, and whether it is ready."""
 
 import contextlib
 import re
@@ -17,7 +17,7 @@ from .java_command import SHORT_LIVED, Runtime
 from .process import Process, spawn
 from .saved_state import random_id
 
-# The last line of a start: the broker is registered, unfenced and takes clients.
+# Logged at the end of a start, when the broker is registered, unfenced and accepts clients.
 _READY = "Kafka Server started"
 _ERROR_LINE = re.compile(
     r" (ERROR|FATAL) |^Exception in|^Error|^Caused by|^[a-z.]+\.[A-Z]\w*(Exception|Error)\b"
@@ -47,7 +47,7 @@ rootLogger.appenderRef.file.ref = file
 
 
 class BrokerNode:
-    """A broker that is a controller too. Its data outlive its process."""
+    """A broker that is a controller too. Its data stay when its process ends."""
 
     def __init__(
         self, directory: Path, number: int, process: Process | None, *, ends_with_parent: bool
@@ -65,7 +65,7 @@ class BrokerNode:
 
     @property
     def data(self) -> Path:
-        """Where the broker keeps its data."""
+        """The directory of the broker's data."""
         return self.directory / "data"
 
     def configure(self, properties: Mapping[str, str]) -> None:
@@ -76,7 +76,7 @@ class BrokerNode:
         write_private(self._log4j, log4j)
 
     def format(self, runtime: Runtime, cluster_id: str, arguments: list[str]) -> None:
-        """Prepare the data directory with ``StorageTool``. One that is prepared is left as it is."""
+        """Prepare the data directory with ``StorageTool``, unless it is prepared."""
         if self._is_formatted():
             return
         command = runtime.command(
@@ -110,7 +110,7 @@ class BrokerNode:
         part.replace(self._meta)
 
     def launch(self, runtime: Runtime, *options: str) -> Process:
-        """Start the process, without waiting until the broker takes clients; ``options`` are the JVM's."""
+        """Start the process, without waiting until it is ready; ``options`` are for the JVM."""
         with contextlib.suppress(FileNotFoundError):
             self._read_from = self.log.stat().st_size
         options += ("-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={self._log4j}")
@@ -120,27 +120,27 @@ class BrokerNode:
         return self.process
 
     def wait_ready(self, deadline: float) -> None:
-        """Wait until the broker takes clients, at most until ``deadline`` of the monotonic clock."""
+        """Wait until the broker accepts clients, at most until ``deadline`` of the monotonic clock."""
         while not self._is_ready():
-            if not (self.process and self.process.alive()):
+            if not (self.process and self.process.is_alive()):
                 raise TransportUnavailable(f"node {self.number} ended while starting: {self._cause()}")
             if time.monotonic() > deadline:
-                raise TransportUnavailable(f"node {self.number} is not ready in time: {self._cause()}")
+                raise TransportUnavailable(f"node {self.number} was not ready in time: {self._cause()}")
             time.sleep(_LOG_CHECK_SECONDS)
 
-    def alive(self) -> bool:
-        """Tell whether the process runs; it may not be ready yet."""
-        return self.process is not None and self.process.alive()
+    def is_alive(self) -> bool:
+        """Tell whether the process runs, ready or not."""
+        return self.process is not None and self.process.is_alive()
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """Send a signal; after a deadly one wait for the end."""
+        """Send a signal; after SIGKILL wait for the end."""
         if self.process and self.process.send(number) and number == signal.SIGKILL:
             self.process.wait(_KILL_TIMEOUT_SECONDS)
 
     def end(self, timeout: float) -> None:
-        """Wait for the end of a process that was asked to stop; kill it after ``timeout``."""
+        """Wait for the end of a process that was told to stop; kill it after ``timeout``."""
         if self.process and not self.process.wait(timeout):
-            # Nothing acknowledged is lost by that, the next start only takes longer.
+            # Acknowledged records are not lost; only the next start takes longer.
             self.kill()
 
     @property
@@ -161,7 +161,7 @@ class BrokerNode:
     def _lines(self) -> list[str]:
         try:
             with self.log.open("rb") as file:
-                # A file that rolled over is shorter than it was.
+                # A log that was rolled over is shorter than before.
                 file.seek(self._read_from if self._read_from <= self.log.stat().st_size else 0)
                 return file.read().decode("utf-8", "replace").splitlines()
         except FileNotFoundError:

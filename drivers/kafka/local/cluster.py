@@ -1,7 +1,7 @@
 """A real local Apache Kafka cluster in KRaft mode: on loopback, without Docker, from published jars.
 
-``Cluster(directory).start()`` forms a cluster in a new directory, or starts what is there
-again with its data. Another process looks after it with ``Cluster.open(directory)``.
+``Cluster(directory).start()`` creates a cluster in a new directory, or starts the one that is
+there with its data. Another process opens it with ``Cluster.open(directory)``.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ from .java_command import Runtime
 from .listener_properties import HOST, properties, security_properties
 from .saved_state import SavedState, is_free
 
-READY_TIMEOUT = 120.0
-# Three that stop together wait for a quorum that is gone, so the last ones are killed.
-STOP_TIMEOUT = 10.0
+READY_TIMEOUT_SECONDS = 120.0
+# When three nodes stop, the last ones wait for a quorum that is gone, so they are killed.
+STOP_TIMEOUT_SECONDS = 10.0
 OPEN = Security()
 
 
 class Cluster:
-    """One or three brokers on this machine. Not for production: they share its disk and its fate.
+    """One or three brokers on this machine. Not for production: they all fail when the machine fails.
 
     A cluster belongs to one thread at a time; ``kill_node`` may be called from any.
     """
@@ -49,19 +49,22 @@ class Cluster:
     ) -> None:
         """Describe a cluster; nothing is started or written.
 
-        ``port`` is that of the first broker, the next ones follow; 0 takes free ones.
-        ``properties`` are the broker's, by Apache Kafka's names, and win over those chosen here.
-        ``ends_with_parent`` brokers are killed when this process ends, however that happens.
+        ``port`` is that of the first broker, the others take the next ones; 0 takes free ports.
+        ``properties`` are broker properties by Apache Kafka's names; they override those chosen here.
+        With ``ends_with_parent`` the kernel kills the brokers when this process ends, also when it is
+        killed. Such brokers start faster and run slower.
         """
         self.directory = Path(directory).expanduser().absolute()
         if "," in str(self.directory):
-            raise ConfigurationError(f"{self.directory} has a comma, which Kafka takes for the end of a path")
+            raise ConfigurationError(
+                f"{self.directory} has a comma, which Kafka takes for the end of the path"
+            )
         self.saved_state = SavedState.new(nodes, port, security, properties or {})
         self.nodes = [
             BrokerNode(self.directory / f"node-{number}", number, None, ends_with_parent=ends_with_parent)
             for number in range(1, nodes + 1)
         ]
-        # The option of java.find: a program, a JAVA_HOME, or the first that suits.
+        # For java.find: a program, a JAVA_HOME, or None for the first Java that suits.
         self.java: str | None = None
         self._authority = Authority(self.directory / "tls")
         self._fixed_port = port
@@ -69,11 +72,11 @@ class Cluster:
 
     @classmethod
     def open(cls, directory: str | Path) -> "Cluster":
-        """Take over the cluster of a directory, running or not, whichever process started it."""
+        """Open the cluster of a directory, running or not, whichever process started it."""
         found = SavedState.load(Path(directory).expanduser().absolute())
         if found is None:
             raise ConfigurationError(
-                f"no local cluster in {directory}; make one with: notifier-kafka broker start"
+                f"no local cluster in {directory}; create one with: notifier-kafka broker start"
             )
         return cls(directory, len(found.ports), security=found.security)
 
@@ -92,44 +95,44 @@ class Cluster:
         return client_options(self.saved_state.security, self.saved_state.passwords, self._authority, user)
 
     def ini(self, user: str = ADMIN) -> Path:
-        """The configuration file with which ``admin`` or ``client`` connects; there after a start."""
+        """The configuration file with which ``admin`` or ``client`` connects; written by ``start``."""
         return self.directory / f"{user}.conf"
 
-    def start(self, timeout: float = READY_TIMEOUT) -> None:
-        """Start every node that is down; return when all take clients.
+    def start(self, timeout: float = READY_TIMEOUT_SECONDS) -> None:
+        """Start every node that is down; return when all accept clients.
 
-        Raises ``TransportUnavailable`` with the broker's own words when one does not; then
-        those that this call started are ended again.
+        When a node does not start, it stops those that it started and raises
+        ``TransportUnavailable`` with the error from the node's log.
         """
         with self._locked():
             self._refresh()
-            down = [node for node in self.nodes if not node.alive()]
+            down = [node for node in self.nodes if not node.is_alive()]
             if len(down) == len(self.nodes):
                 self._configure()
             self._launch(down, timeout)
 
-    def stop(self, timeout: float = STOP_TIMEOUT) -> None:
-        """Stop every node; the data stay. A node that does not stop in time is killed."""
+    def stop(self, timeout: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop every node; keep the data. A node that does not stop in time is killed."""
         with self._locked():
             self._refresh()
             _end(self.nodes, timeout)
 
-    def start_node(self, number: int, timeout: float = READY_TIMEOUT) -> None:
-        """Start one node again; return when it takes clients."""
+    def start_node(self, number: int, timeout: float = READY_TIMEOUT_SECONDS) -> None:
+        """Start one node; return when it accepts clients."""
         with self._locked():
-            if not self.node(number).alive():
+            if not self.node(number).is_alive():
                 self._launch([self.node(number)], timeout)
 
-    def stop_node(self, number: int, timeout: float = STOP_TIMEOUT) -> None:
-        """Stop one node in good order."""
+    def stop_node(self, number: int, timeout: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop one node gracefully; kill it after ``timeout``."""
         _end([self.node(number)], timeout)
 
     def kill_node(self, number: int, signal_number: int = signal.SIGKILL) -> None:
-        """Send a signal to one node; SIGSTOP and SIGCONT make it hang and go on."""
+        """Send a signal to one node; SIGSTOP makes it hang, SIGCONT makes it continue."""
         self.node(number).kill(signal_number)
 
     def node(self, number: int) -> BrokerNode:
-        """Return the node of that number, from 1 on."""
+        """Return a node by its number, from 1."""
         if not 1 <= number <= len(self.nodes):
             raise ConfigurationError(f"there is no node {number}; there are 1 to {len(self.nodes)}")
         return self.nodes[number - 1]
@@ -139,7 +142,7 @@ class Cluster:
         self._refresh()
         described = []
         for node, ports in zip(self.nodes, self.saved_state.ports, strict=True):
-            alive = node.alive()
+            alive = node.is_alive()
             described.append(
                 {
                     "node": node.number,
@@ -152,11 +155,11 @@ class Cluster:
         return described
 
     def logs(self, number: int = 1) -> Path:
-        """Say where the log of a node is."""
+        """Return the path of the log of a node."""
         return self.node(number).log
 
     def _refresh(self) -> None:
-        """Learn what another process, or an earlier one, did to the cluster."""
+        """Read the saved state again, which another process may have changed."""
         found = SavedState.load(self.directory)
         if found is None:
             return
@@ -165,7 +168,7 @@ class Cluster:
             self._fixed_port not in (0, found.ports[0].client)
         ):
             raise ConfigurationError(
-                f"the cluster in {self.directory} is another one: it has {_spell(found)}; "
+                f"the cluster in {self.directory} is another one: it has {_describe(found)}; "
                 "take another directory or remove it"
             )
         found.properties |= mine.properties
@@ -180,7 +183,7 @@ class Cluster:
                 raise TransportUnavailable(
                     f"port {ports.client} of {HOST} is taken by another program; choose another port"
                 )
-        # First, because the data below belong to this id and these passwords only.
+        # First, because the files below are valid with this id and these passwords only.
         state.save(self.directory)
         if security.tls:
             self._authority.create()
@@ -213,16 +216,17 @@ class Cluster:
                 each.result()
 
     def _launch(self, nodes: list[BrokerNode], timeout: float) -> None:
+        runtime = self._runtime
         deadline = time.monotonic() + timeout
         try:
             for node in nodes:
-                self.saved_state.processes[node.number] = node.launch(self._runtime)
-            # Before the wait: whoever is killed now leaves word of what is running.
+                self.saved_state.processes[node.number] = node.launch(runtime)
+            # Before the wait, so that the processes are known even if this one is killed now.
             self.saved_state.save(self.directory)
             for node in nodes:
                 node.wait_ready(deadline)
         except BaseException:
-            _end(nodes, STOP_TIMEOUT)
+            _end(nodes, STOP_TIMEOUT_SECONDS)
             raise
 
     @functools.cached_property
@@ -245,13 +249,13 @@ class Cluster:
 
 def _end(nodes: list[BrokerNode], timeout: float) -> None:
     deadline = time.monotonic() + timeout
-    # All at once: the last one of a quorum alone would wait for the others.
+    # All at once: one after the other, the last node would wait for a quorum.
     for node in nodes:
         node.kill(signal.SIGTERM)
     for node in nodes:
         node.end(max(0.0, deadline - time.monotonic()))
 
 
-def _spell(state: SavedState) -> str:
+def _describe(state: SavedState) -> str:
     count = len(state.ports)
     return f"{count} node{'s' * (count > 1)} from port {state.ports[0].client} on, {state.security}"

@@ -1,7 +1,7 @@
 """What makes brokers start faster: made once, by a broker started for it, and kept in the user's cache.
 
 - ``classes.jsa``: the classes of a started broker, which a JVM maps into memory instead of
-  reading them from 60 jars (class data sharing). It belongs to one build of Java and to these jars.
+  reading them from the jars (class data sharing). It belongs to one build of Java and to these jars.
 - ``bootstrap.checkpoint``: what ``StorageTool format`` writes for a cluster without SCRAM users.
 
 Nothing depends on them: where they cannot be made, brokers start as without them.

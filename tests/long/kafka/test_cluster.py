@@ -221,7 +221,7 @@ def test_what_was_acknowledged_survives_kill_and_stop(make_kafka_cluster: Cluste
     assert read(login(cluster), "kept", 2) == [b"one", b"two"]
 
 
-def test_a_leashed_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+def test_a_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     # With what a path may hold, and a Java or a file of properties may stumble over.
     directory = tmp_path / 'a brøker\'s = "data" \\n'
     program = (

@@ -365,7 +365,7 @@ def test_a_certificate_that_has_expired(
 ) -> None:
     cluster = Cluster(tmp_path / "expired", security=Security(tls=True), ends_with_parent=True)
     certificates.Authority(cluster.directory / "tls").create()
-    monkeypatch.setattr(certificates, "_DAYS", "0")
+    monkeypatch.setattr(certificates, "_VALID_DAYS", "0")
     cluster.start()
     try:
         options = {"ssl_cafile": cluster.options()["ssl_cafile"], "security_protocol": "SSL"}
@@ -440,7 +440,7 @@ def test_a_wrong_certificate_where_one_is_required(
     foreign = wrong == "foreign"
     authority = certificates.Authority(tmp_path if foreign else certified.directory / "tls")
     authority.create()
-    monkeypatch.setattr(certificates, "_DAYS", "3650" if foreign else "0")
+    monkeypatch.setattr(certificates, "_VALID_DAYS", "3650" if foreign else "0")
     authority.sign(tmp_path.name)
     options = certified.options() | {
         "ssl_client_cert_file": str(authority.certificate_of(tmp_path.name)),

@@ -74,7 +74,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
     if beside_peers:
         # First, so that nobody's time is spoiled by it.
         origin["peers"] = {peer: peers.versions(peer) for peer in peers.REQUIREMENTS}
-    with Scene(size, peers=beside_peers, leashed=arguments.tiny) as scene:
+    with Scene(size, peers=beside_peers, ends_with_parent=arguments.tiny) as scene:
         for name in wanted:
             measure.say(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
             found += SECTIONS[name](scene)

@@ -21,10 +21,10 @@ from notifier_kafka_drivers.kafka.local.cluster import Cluster
 class Scene(ExitStack):
     """One run. The broker starts when the first section asks for it; leave it running well."""
 
-    def __init__(self, size: Size, *, peers: bool = True, leashed: bool = False) -> None:
-        """Prepare a run. A ``leashed`` broker starts fast, runs slowly, and never outlives this process."""
+    def __init__(self, size: Size, *, peers: bool = True, ends_with_parent: bool = False) -> None:
+        """Prepare a run. An ``ends_with_parent`` broker starts faster, runs slower, and never outlives us."""
         super().__init__()
-        self.size, self.peers, self._leashed = size, peers, leashed
+        self.size, self.peers, self._ends_with_parent = size, peers, ends_with_parent
         self._topics: list[str] = []
 
     @functools.cached_property
@@ -35,7 +35,7 @@ class Scene(ExitStack):
     @functools.cached_property
     def cluster(self) -> Cluster:
         """One broker."""
-        cluster = Cluster(self.directory / "kafka", leashed=self._leashed)
+        cluster = Cluster(self.directory / "kafka", ends_with_parent=self._ends_with_parent)
         self.callback(cluster.stop)
         cluster.start()
         return cluster

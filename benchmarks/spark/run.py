@@ -230,7 +230,7 @@ def _memory_of(pid: int) -> int:
 @contextlib.contextmanager
 def _broker() -> Iterator[Cluster]:
     directory = tempfile.mkdtemp(prefix="notifier-kafka-benchmarks-")
-    cluster = Cluster(directory, leashed=False)
+    cluster = Cluster(directory, ends_with_parent=False)
     cluster.start()
     try:
         yield cluster

@@ -1,4 +1,4 @@
-"""Topics and groups, for operators and tools."""
+"""Administration of topics and groups, for operators and tools."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ from notifier_kafka.contract.driver import GroupDescription, Partition, Position
 from notifier_kafka.errors import ConfigurationError, GroupBusy, TopicNotFound
 
 from . import blocks, catalog, membership
-from .catalog import Head
+from .catalog import PartitionState
 from .logfile import LogFile
 from .retention import STEP_RECORDS
 
@@ -25,16 +25,16 @@ class LogAdmin:
     def create_topic(
         self, name: str, partitions: int | None = None, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Make a topic. That it exists is an error only when it has another shape."""
+        """Create a topic. An existing topic is an error only when its number of partitions differs."""
         if settings:
             raise ConfigurationError(
-                f"topic {name!r}: SQLite topics have no settings, {', '.join(sorted(settings))} was given"
+                f"topic {name!r}: SQLite topics have no settings, but {', '.join(sorted(settings))} was given"
             )
         count = self._partitions() if partitions is None else partitions
         if count < 1:
             raise ConfigurationError(f"topic {name!r}: {count} partitions; at least 1 is needed")
         with self._log.writing() as connection:
-            existing = catalog.heads(connection, [name]).get(name)
+            existing = catalog.states(connection, [name]).get(name)
             if existing is None:
                 catalog.create(connection, name, count)
             elif partitions not in (None, len(existing)):
@@ -49,22 +49,22 @@ class LogAdmin:
 
     def describe_topic(self, name: str) -> TopicDescription:
         with self._log.reading() as connection:
-            heads = self._existing(connection, name)
-        spans = tuple(Span(head.partition, head.first, head.next) for head in heads)
+            states = self._existing(connection, name)
+        spans = tuple(Span(state.partition, state.first, state.next) for state in states)
         return TopicDescription(name, spans, {"file": self._log.path})
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and the positions in it. Members that read it go on without it."""
-        # Most of it in small steps, so that nobody waits long for a turn.
+        """Delete a topic and its positions. Members that read it continue without it."""
+        # Most of it in small steps, so that no other process waits long for the lock.
         self.purge_topic(name)
         with self._log.writing() as connection:
-            for head in self._existing(connection, name):
-                catalog.trim(connection, head, head.next)
+            for state in self._existing(connection, name):
+                catalog.trim(connection, state, state.next)
             catalog.delete(connection, name)
 
     def purge_topic(self, name: str) -> None:
         with self._log.reading() as connection:
-            ends = {head.id: head.next for head in self._existing(connection, name)}
+            ends = {state.id: state.next for state in self._existing(connection, name)}
         while self._purge_step(name, ends):
             pass
 
@@ -74,20 +74,20 @@ class LogAdmin:
             return [name for (name,) in found]
 
     def describe_group(self, name: str) -> GroupDescription:
-        """Describe a group; one that nobody ever joined has no members and no positions."""
+        """Describe a group. A group that does not exist has no members and no positions."""
         with self._log.reading() as connection:
             connection.execute("BEGIN")
             try:
                 members = _members(connection, name)
                 positions = _positions(connection, name)
                 topics = {partition.topic for partition in itertools.chain(positions, *members.values())}
-                heads = catalog.heads(connection, topics)
+                states = catalog.states(connection, topics)
             finally:
                 connection.execute("COMMIT")
         lag = {
-            head.partition: max(0, head.next - max(positions.get(head.partition, 0), head.first))
-            for partitions in heads.values()
-            for head in partitions
+            state.partition: max(0, state.next - max(positions.get(state.partition, 0), state.first))
+            for partitions in states.values()
+            for state in partitions
         }
         return GroupDescription(name, members, positions, lag)
 
@@ -97,8 +97,8 @@ class LogAdmin:
                 raise GroupBusy(
                     f"group {name!r} has {len(live)} live members: stop them, or wait until their leases end"
                 )
-            heads = catalog.heads(connection, {partition.topic for partition in positions})
-            ids = {head.partition: head.id for partitions in heads.values() for head in partitions}
+            states = catalog.states(connection, {partition.topic for partition in positions})
+            ids = {state.partition: state.id for partitions in states.values() for state in partitions}
             if unknown := sorted(positions.keys() - ids.keys()):
                 raise TopicNotFound(
                     f"log {self._log.path}: there is no {unknown[0].topic}[{unknown[0].number}]"
@@ -111,24 +111,24 @@ class LogAdmin:
                 (ids[partition], max(0, min(offset, blocks.OFFSET_MASK)))
                 for partition, offset in positions.items()
             ]
-            connection.execute(membership.ANYWHERE, (group, json.dumps(wanted)))
-            # A member that only seems dead must not go on from before the reset.
+            connection.execute(membership.RECORD_ANYWHERE, (group, json.dumps(wanted)))
+            # A member that only seems dead must not continue from its position before the reset.
             connection.execute("DELETE FROM members WHERE group_id = ?", (group,))
             connection.execute("UPDATE groups SET generation = generation + 1 WHERE id = ?", (group,))
 
-    def _existing(self, connection: sqlite3.Connection, name: str) -> list[Head]:
-        heads = catalog.heads(connection, [name])
-        if name not in heads:
+    def _existing(self, connection: sqlite3.Connection, name: str) -> list[PartitionState]:
+        states = catalog.states(connection, [name])
+        if name not in states:
             raise TopicNotFound(f"log {self._log.path}: there is no topic {name!r}")
-        return heads[name]
+        return states[name]
 
     def _purge_step(self, name: str, ends: Mapping[int, int]) -> bool:
-        """Delete some of what lies before ``ends``; tell whether there may be more."""
+        """Delete some of the records before ``ends``; return whether there may be more."""
         with self._log.writing() as connection:
-            for head in catalog.heads(connection, [name]).get(name, []):
-                stop = min(ends.get(head.id, 0), head.first + STEP_RECORDS)
-                if stop > head.first:
-                    catalog.trim(connection, head, stop)
+            for state in catalog.states(connection, [name]).get(name, []):
+                stop = min(ends.get(state.id, 0), state.first + STEP_RECORDS)
+                if stop > state.first:
+                    catalog.trim(connection, state, stop)
                     return True
         return False
 

@@ -1,43 +1,45 @@
-"""Who gets which partition. Pure, so that every member comes to the same answer."""
+"""Assigns partitions to members. A pure function, so every member computes the same assignment."""
 
 from collections.abc import Iterable, Mapping
 
 
-def share(candidates: Mapping[int, Iterable[str]], owners: Mapping[int, str]) -> dict[int, str]:
-    """Give each partition to one of its candidates, evenly and with as few moves as can be.
+def assign(candidates: Mapping[int, Iterable[str]], owners: Mapping[int, str]) -> dict[int, str]:
+    """Assign each partition to one of its candidates, evenly and with as few moves as possible.
 
-    ``owners`` are those of now. Loads then differ by at most one, as far as the
-    members read the same topics.
+    ``owners`` are the present ones. Members that read the same topics get numbers of partitions
+    that differ by at most one.
     """
     loads = {member: 0 for members in candidates.values() for member in members}
-    shares: dict[int, str] = {}
+    assigned: dict[int, str] = {}
     for partition, members in candidates.items():
         if (owner := owners.get(partition)) is not None and owner in members:
-            shares[partition] = owner
+            assigned[partition] = owner
             loads[owner] += 1
     for partition, members in sorted(candidates.items()):
-        if partition not in shares and members:
-            shares[partition] = _least(members, loads)
-            loads[shares[partition]] += 1
-    while _even_out(candidates, shares, loads):
+        if partition not in assigned and members:
+            assigned[partition] = _least_loaded(members, loads)
+            loads[assigned[partition]] += 1
+    while _even_out(candidates, assigned, loads):
         pass
-    return shares
+    return assigned
 
 
-def _even_out(candidates: Mapping[int, Iterable[str]], shares: dict[int, str], loads: dict[str, int]) -> bool:
-    """Move partitions from those with the most to those with the least; tell whether any moved."""
+def _even_out(
+    candidates: Mapping[int, Iterable[str]], assigned: dict[int, str], loads: dict[str, int]
+) -> bool:
+    """Move partitions from the members with most to those with fewest; return whether any moved."""
     moved = False
-    for partition, owner in sorted(shares.items()):
-        other = _least(candidates[partition], loads)
+    for partition, owner in sorted(assigned.items()):
+        other = _least_loaded(candidates[partition], loads)
         most = max(loads[member] for member in candidates[partition])
-        # Only a difference of two shrinks by a move, so this ends.
+        # A move reduces a difference of two or more only, so this ends.
         if loads[owner] == most > loads[other] + 1:
-            shares[partition] = other
+            assigned[partition] = other
             loads[owner] -= 1
             loads[other] += 1
             moved = True
     return moved
 
 
-def _least(members: Iterable[str], loads: Mapping[str, int]) -> str:
+def _least_loaded(members: Iterable[str], loads: Mapping[str, int]) -> str:
     return min(members, key=lambda member: (loads[member], member))

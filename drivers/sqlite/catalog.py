@@ -1,4 +1,4 @@
-"""Topics and their partitions: making them, and where each begins and ends."""
+"""Topics and their partitions: create and delete them, find their offsets."""
 
 import json
 import math
@@ -11,11 +11,11 @@ from notifier_kafka.errors import ConfigurationError, TopicNotFound
 
 from . import blocks
 
-LONGEST_NAME = 249
+NAME_CHARACTERS = 249
 
 
-class Head(NamedTuple):
-    """One partition as it is: what is kept, what comes next, when the newest came."""
+class PartitionState(NamedTuple):
+    """One partition now: its first offset that is kept, its next offset, the time of its newest record."""
 
     partition: Partition
     id: int
@@ -24,33 +24,33 @@ class Head(NamedTuple):
     stamp: int
 
 
-# One row, so that it costs two steps however many partitions there are (see blocks.py).
-_HEADS = """
+# One row, so that any number of partitions costs two steps (see blocks.py).
+_STATES = """
 SELECT json_group_array(json_array(t.name, p.number, p.id, p.first, p.next, p.stamp))
 FROM topics t JOIN partitions p ON p.topic_id = t.id
 WHERE t.name IN (SELECT value FROM json_each(?))
 """
 
 
-def heads(connection: sqlite3.Connection, topics: Iterable[str]) -> dict[str, list[Head]]:
-    """Look up the partitions of those topics that exist, in order of their numbers."""
-    (found,) = connection.execute(_HEADS, (json.dumps(list(topics)),)).fetchone()
-    by_topic: dict[str, list[Head]] = {}
+def states(connection: sqlite3.Connection, topics: Iterable[str]) -> dict[str, list[PartitionState]]:
+    """Read the partitions of the given topics, in order of their numbers; unknown topics are left out."""
+    (found,) = connection.execute(_STATES, (json.dumps(list(topics)),)).fetchone()
+    by_topic: dict[str, list[PartitionState]] = {}
     for name, number, *rest in sorted(json.loads(found)):
-        by_topic.setdefault(name, []).append(Head(Partition(name, number), *rest))
+        by_topic.setdefault(name, []).append(PartitionState(Partition(name, number), *rest))
     return by_topic
 
 
-def head(connection: sqlite3.Connection, partition: Partition, path: str) -> Head:
-    """Look up one partition."""
-    for one in heads(connection, [partition.topic]).get(partition.topic, []):
+def state(connection: sqlite3.Connection, partition: Partition, path: str) -> PartitionState:
+    """Read one partition."""
+    for one in states(connection, [partition.topic]).get(partition.topic, []):
         if one.partition == partition:
             return one
     raise TopicNotFound(f"log {path}: there is no partition {partition.number} of topic {partition.topic!r}")
 
 
 def create(connection: sqlite3.Connection, name: str, partitions: int) -> None:
-    """Make a topic, and let every group look whether it concerns it."""
+    """Create a topic, and let every group rebalance."""
     check_name(name)
     topic = connection.execute("INSERT INTO topics (name) VALUES (?)", (name,)).lastrowid
     connection.execute(
@@ -63,11 +63,11 @@ def create(connection: sqlite3.Connection, name: str, partitions: int) -> None:
         (topic, name),
     )
     connection.execute("DELETE FROM awaited WHERE topic = ?", (name,))
-    touch_groups(connection)
+    notify_groups(connection)
 
 
 def delete(connection: sqlite3.Connection, name: str) -> None:
-    """Delete a topic without records; the groups that read it wait for it from now on."""
+    """Delete a topic that has no records; the groups that read it await it from now on."""
     connection.execute(
         "INSERT INTO awaited (group_id, topic) SELECT DISTINCT o.group_id, t.name FROM positions o "
         "JOIN partitions p ON p.id = o.partition_id JOIN topics t ON t.id = p.topic_id "
@@ -75,23 +75,25 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
         (name,),
     )
     connection.execute("DELETE FROM topics WHERE name = ?", (name,))
-    touch_groups(connection)
+    notify_groups(connection)
 
 
-def touch_groups(connection: sqlite3.Connection) -> None:
-    """Tell the members of every group that there is something to look at."""
+def notify_groups(connection: sqlite3.Connection) -> None:
+    """Make the members of every group rebalance."""
     connection.execute("UPDATE groups SET generation = generation + 1")
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that no topic can have."""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise ConfigurationError(f"topic name {name!a}: 1 to {LONGEST_NAME} printable characters are needed")
+    """Refuse an invalid topic name."""
+    if not 0 < len(name) <= NAME_CHARACTERS or not name.isprintable():
+        raise ConfigurationError(
+            f"topic name {name!a}: 1 to {NAME_CHARACTERS} printable characters are needed"
+        )
 
 
-def offset_at(connection: sqlite3.Connection, one: Head, moment: float) -> int:
-    """Find the first offset whose record came at or after ``moment`` (seconds since the epoch)."""
-    # To the microsecond that was stored, which no float need hit; infinity is never stored.
+def offset_at(connection: sqlite3.Connection, one: PartitionState, moment: float) -> int:
+    """Find the first offset with a record of ``moment`` (seconds since the epoch) or later."""
+    # Rounded to microseconds as stored times are; an infinite moment cannot be rounded.
     wanted = round(moment * blocks.MICROSECONDS) if math.isfinite(moment) else moment
     low, high = one.first, one.next
     while low < high:
@@ -100,7 +102,7 @@ def offset_at(connection: sqlite3.Connection, one: Head, moment: float) -> int:
             "SELECT stamp FROM blocks WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
             (blocks.first_id(one.id), blocks.first_id(one.id, middle)),
         ).fetchone()
-        # Deleted meanwhile: then all before it are too, and what is sought lies behind.
+        # None: deleted meanwhile, and so were all before it. The wanted offset is higher.
         if found is None or found[0] < wanted:
             low = middle + 1
         else:
@@ -108,10 +110,10 @@ def offset_at(connection: sqlite3.Connection, one: Head, moment: float) -> int:
     return low
 
 
-def trim(connection: sqlite3.Connection, one: Head, stop: int) -> None:
-    """Delete the records before offset ``stop``; the offsets do not come back.
+def trim(connection: sqlite3.Connection, one: PartitionState, stop: int) -> None:
+    """Delete the records before offset ``stop``. Their offsets are not used again.
 
-    Their room comes back with the last one of their block.
+    A block is freed when its last record is deleted.
     """
     end = blocks.first_id(one.id, stop)
     connection.execute(

@@ -1,19 +1,18 @@
-"""What is done with one connection."""
+"""Transactions and checkpoints on one connection."""
 
 import contextlib
-import ctypes
 import os
 import sqlite3
 from collections.abc import Iterator
 
-from .opening import FOREIGN_WAIT
+from .opening import FOREIGN_TIMEOUT_SECONDS
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit at the end of the block, roll back on an error."""
+    """Commit at the end of the block; roll back after an error."""
     if connection.in_transaction:
-        # Left by an error so bad that even the roll-back failed.
+        # An earlier error was so bad that even its rollback failed.
         connection.execute("ROLLBACK")
     process = os.getpid()
     connection.execute("BEGIN IMMEDIATE")
@@ -21,8 +20,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # After some errors SQLite has rolled back by itself. In a child that was forked in here
-        # the transaction is the parent's.
+        # After some errors SQLite has rolled back by itself. In a child process that was forked
+        # inside the block, the transaction is the parent's.
         if connection.in_transaction and os.getpid() == process:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
@@ -30,15 +29,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def truncate_wal(connection: sqlite3.Connection) -> None:
-    """Move the WAL into the database. The caller holds the log's lock."""
-    # Without waiting for readers: then it moves what it can, and the next time is soon.
+    """Move the WAL into the database (checkpoint). The caller holds the log's lock."""
+    # Do not wait for readers: then SQLite moves what it can, and the rest soon after.
     connection.execute("PRAGMA busy_timeout = 0").fetchall()
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
-        connection.execute(f"PRAGMA busy_timeout = {int(FOREIGN_WAIT * 1000)}").fetchall()
-
-
-def leak(connection: sqlite3.Connection) -> None:
-    """Keep a connection from ever being freed, because freeing it closes it."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        connection.execute(f"PRAGMA busy_timeout = {int(FOREIGN_TIMEOUT_SECONDS * 1000)}").fetchall()

@@ -1,4 +1,4 @@
-"""What SQLite and the file system report, as this package's errors. The only such place."""
+"""Translates the errors of SQLite and the file system into those of this package. Nothing else does."""
 
 import contextlib
 import errno
@@ -12,53 +12,51 @@ from notifier_kafka.errors import (
     TransportUnavailable,
 )
 
-_Fault = tuple[type[MessagingException], str]
+_Meaning = tuple[type[MessagingException], str]
 
-_REFUSED: _Fault = (LogUnusable, "SQLite cannot work with it; is another program changing it?")
-_READ_ONLY: _Fault = (LogUnusable, "it cannot be written; check the owner and mode of it and its directory")
+_REFUSED: _Meaning = (LogUnusable, "SQLite cannot work with it; is another program changing it?")
+_READ_ONLY: _Meaning = (LogUnusable, "it cannot be written; check the owner and mode of it and its directory")
 
-# A full disk is retriable although the log cannot be used meanwhile: publishers then hold
-# their records until there is room, and lose none.
-_FULL: _Fault = (TransportUnavailable, "the disk is full; make room, then what waits is written")
-_LOCKED: _Fault = (TransportUnavailable, "another program keeps it locked; end it, or raise busy_timeout")
-_DISK: _Fault = (
+# A full disk is retriable: publishers then keep their records until there is room, and lose none.
+_FULL: _Meaning = (TransportUnavailable, "the disk is full; make room, then waiting records are written")
+_LOCKED: _Meaning = (TransportUnavailable, "another program keeps it locked; end it, or raise busy_timeout")
+_DISK: _Meaning = (
     TransportUnavailable,
     "reading or writing failed; check the space, quota and health of the disk",
 )
-_SHORT: _Fault = (TransportUnavailable, "the system is short of memory or file handles")
+_NO_RESOURCES: _Meaning = (TransportUnavailable, "the system has too little memory or too few file handles")
 
-# By primary result code. What is not here is no result of a call but a fault of ours or of
-# somebody who changed the tables.
-_SQLITE: dict[int, _Fault] = {
+# By primary result code. A code that is not here is a bug of ours, or somebody changed the tables.
+_SQLITE: dict[int, _Meaning] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
     sqlite3.SQLITE_FULL: _FULL,
     sqlite3.SQLITE_IOERR: _DISK,
-    # Missing files and rights were looked for before SQLite was asked to open it.
-    sqlite3.SQLITE_CANTOPEN: _SHORT,
-    sqlite3.SQLITE_NOMEM: _SHORT,
-    sqlite3.SQLITE_INTERRUPT: _SHORT,
+    # Missing files and permissions were checked before SQLite opens it.
+    sqlite3.SQLITE_CANTOPEN: _NO_RESOURCES,
+    sqlite3.SQLITE_NOMEM: _NO_RESOURCES,
+    sqlite3.SQLITE_INTERRUPT: _NO_RESOURCES,
     sqlite3.SQLITE_CORRUPT: (
         LogUnusable,
-        "it is damaged; restore it from a copy, or move it and its -wal and -shm away to start anew",
+        "it is damaged; restore it from a copy, or move it and its -wal and -shm away for an empty one",
     ),
-    sqlite3.SQLITE_NOTADB: (LogUnusable, "it is no SQLite database; name another file, or move it away"),
+    sqlite3.SQLITE_NOTADB: (LogUnusable, "it is not an SQLite database; name another file, or move it away"),
     sqlite3.SQLITE_READONLY: _READ_ONLY,
     sqlite3.SQLITE_PERM: _READ_ONLY,
     sqlite3.SQLITE_AUTH: _READ_ONLY,
     sqlite3.SQLITE_TOOBIG: (DeliveryFailed, "a record is larger than SQLite can hold; send less"),
 }
 
-_SYSTEM: dict[int, _Fault] = {
+_SYSTEM: dict[int, _Meaning] = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EFBIG: _FULL,
     errno.EIO: _DISK,
-    errno.EMFILE: _SHORT,
-    errno.ENFILE: _SHORT,
-    errno.ENOMEM: _SHORT,
-    errno.EAGAIN: _SHORT,
+    errno.EMFILE: _NO_RESOURCES,
+    errno.ENFILE: _NO_RESOURCES,
+    errno.ENOMEM: _NO_RESOURCES,
+    errno.EAGAIN: _NO_RESOURCES,
     errno.EACCES: _READ_ONLY,
     errno.EPERM: _READ_ONLY,
     errno.EROFS: _READ_ONLY,
@@ -66,7 +64,7 @@ _SYSTEM: dict[int, _Fault] = {
 
 
 def translate(error: sqlite3.Error | OSError, path: str) -> MessagingException:
-    """Say what happened to the log at ``path`` and what to do."""
+    """Return an error that says what happened to the log at ``path`` and what to do."""
     if isinstance(error, OSError):
         kind, advice = _SYSTEM.get(error.errno or 0, (LogUnusable, "name another file"))
         detail = error.strerror or str(error)
@@ -78,8 +76,8 @@ def translate(error: sqlite3.Error | OSError, path: str) -> MessagingException:
 
 
 @contextlib.contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Let only this package's errors out of a block that works on the log at ``path``."""
+def translating(path: str) -> Iterator[None]:
+    """Translate the errors of a block that works on the log at ``path``."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:

@@ -1,12 +1,12 @@
 """Forking: no connection may be open while the process is copied.
 
-SQLite keeps a book per process of the locks that its connections have on a file. A fork
-copies the book, but not the locks: connections that the child opens on the same file
-would rely on locks that nobody holds. Another process that closes the log would then take
-itself for the last one and delete the WAL into which the child writes.
+In each process SQLite records which locks its connections hold on a file. A fork copies
+the record, but not the locks: connections that the child opens on the same file would rely
+on locks that nobody holds. Another process that closes the log would then believe that it
+is the last one, and delete the WAL into which the child writes.
 
-So a fork waits until no connection is in use, closes them all, and both sides open new
-ones. When it cannot, because a log stays in use, the child refuses that file for good.
+So a fork waits until no connection is in use and closes all of them; parent and child open
+new ones. When a log stays in use for too long, the child never opens that file.
 """
 
 import os
@@ -15,56 +15,56 @@ import time
 import weakref
 from typing import Protocol
 
-from .opening import Place
+from .opening import FileIdentity
 
-WAIT = 5.0
-"""Seconds that a fork waits at most, for all logs together."""
+TIMEOUT_SECONDS = 5.0
+"""How long a fork waits at most, for all logs together."""
 
 
 class Forkable(Protocol):
-    """What takes part in a fork."""
+    """An object that holds connections and prepares for a fork."""
 
     def pause(self) -> None:
-        """Let nobody begin to use a connection."""
+        """Lend no more connections."""
 
     def close_idle(self, wait: float) -> None:
-        """Close the connections, once nobody uses them; at most ``wait`` seconds from now."""
+        """Close the connections when they are no longer in use; wait at most ``wait`` seconds for that."""
 
     def resume(self) -> None:
-        """Go on, in the parent."""
+        """Lend connections again, in the parent."""
 
-    def start_afresh(self) -> set[Place]:
-        """Begin anew, in the child; return which files have connections that stay open."""
+    def start_afresh(self) -> set[FileIdentity]:
+        """Forget all connections, in the child; return the files whose connections stay open."""
 
 
 class _Fork:
     def __init__(self) -> None:
-        # Held from before a fork until after it, so that no log is missed. Reentrant: a
-        # signal handler may fork while its thread does.
+        # Held from before a fork until after it, so that no log is missed. Reentrant, because a
+        # signal handler may fork while its thread forks.
         self.lock = threading.RLock()
         self.paused: list[list[Forkable]] = []
 
 
 _fork = _Fork()
 _members: "weakref.WeakSet[Forkable]" = weakref.WeakSet()
-_spoilt: set[Place] = set()
-_leaked: set[Place] = set()
+_unusable: set[FileIdentity] = set()
+_left_open: set[FileIdentity] = set()
 
 
 def join(member: Forkable) -> None:
-    """Have ``member`` asked at each fork from now on."""
+    """Prepare ``member`` for each fork from now on."""
     with _fork.lock:
         _members.add(member)
 
 
-def is_spoilt(place: Place | None) -> bool:
+def is_unusable(identity: FileIdentity | None) -> bool:
     """Tell whether the file was in use when this process was forked."""
-    return place in _spoilt
+    return identity in _unusable
 
 
-def note_leaked(place: Place) -> None:
-    """Note that a connection to a file stays open to the end of the process."""
-    _leaked.add(place)
+def note_left_open(identity: FileIdentity) -> None:
+    """Note that a connection to a file stays open until the process ends."""
+    _left_open.add(identity)
 
 
 def _before() -> None:
@@ -73,7 +73,7 @@ def _before() -> None:
     _fork.paused.append(members)
     for member in members:
         member.pause()
-    deadline = time.monotonic() + WAIT
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     for member in members:
         member.close_idle(max(0.0, deadline - time.monotonic()))
 
@@ -85,11 +85,11 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    global _fork  # noqa: PLW0603 - the thread that may hold the old one's lock is not here
+    global _fork  # noqa: PLW0603 - the thread that holds the old lock does not exist here
     _fork = _Fork()
-    _spoilt.update(_leaked)
+    _unusable.update(_left_open)
     for member in list(_members):
-        _spoilt.update(member.start_afresh())
+        _unusable.update(member.start_afresh())
 
 
 os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

@@ -1,8 +1,8 @@
-"""The file of a log: its connections, write turns and checkpoints.
+"""The file of a log: its connections, its lock and its checkpoints.
 
 SQLite before 3.51.3 can damage a database in WAL mode when connections write and
-checkpoint at the same moment. So its automatic checkpoints are off, and everything that
-writes, checkpoints, opens or closes does so under one lock file.
+checkpoint at the same moment. So automatic checkpoints are off, and we write,
+checkpoint, open and close only while we hold one lock file.
 """
 
 import atexit
@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from notifier_kafka.contract import after_fork
 from notifier_kafka.errors import LogUnusable, TransportUnavailable
 
 from . import connections, errors, forking, opening
@@ -25,27 +26,27 @@ from .lock import FileLock
 
 LOG = logging.getLogger(__name__)
 
-WAL_BOUND = 16 * 1024 * 1024
-_LOOK_AFTER = 1024 * 1024
-_EXIT_WAIT = 2.0
+WAL_LIMIT_BYTES = 16 * 1024 * 1024
+_CHECK_BYTES = 1024 * 1024
+_EXIT_TIMEOUT_SECONDS = 2.0
 
 
-class Settings(NamedTuple):
-    """What the file needs to know of the options."""
+class FileSettings(NamedTuple):
+    """The options that concern the file."""
 
     synchronous: str
     busy_timeout: float
 
 
-class TurnMissed(TransportUnavailable):
-    """Somebody else wrote for the whole time that the caller could wait."""
+class LockTimeout(TransportUnavailable):
+    """Other processes held the lock for as long as the caller could wait."""
 
 
 class LogFile:
-    """One SQLite file. Thread-safe; opened on first use, and anew after a fork or a move.
+    """One SQLite file. Thread-safe. Opened on first use, and again after a fork or a move of the file.
 
-    Connections are lent to one thread at a time, so there are as many as there were
-    threads at once, and a thread that ends leaves none behind.
+    A connection is lent to one thread at a time, so there are as many as there were threads
+    at the same time. A thread that ends leaves no connection behind.
     """
 
     _lock: FileLock | None
@@ -54,14 +55,14 @@ class LogFile:
     _forks: int
     _unchecked: int
 
-    def __init__(self, path: str | None, settings: Callable[[], Settings]) -> None:
+    def __init__(self, path: str | None, settings: Callable[[], FileSettings]) -> None:
         self._path = path and os.path.abspath(path)
         self._directory_of: int | None = None
         self._settings = settings
         self._closed = False
-        self.moves = 0
-        """How often the file was found to be another one than before."""
-        self._begin()
+        self.times_moved = 0
+        """How often another file was found at the path."""
+        self._reset()
         _LOGS.add(self)
         forking.join(self)
 
@@ -70,17 +71,17 @@ class LogFile:
         return self._path or "(temporary, not made yet)"
 
     @property
-    def wanted_back(self) -> bool:
-        """Whether who only waits with a connection should return it: somebody forks."""
+    def is_fork_waiting(self) -> bool:
+        """Whether a fork waits for connections: a caller that only waits should return its own."""
         return self._forks > 0
 
     @contextlib.contextmanager
     def reading(self, timeout: float | None = None) -> Iterator[sqlite3.Connection]:
-        """Lend a connection; ``timeout`` bounds the wait when one must be opened."""
-        with errors.translated(self.path):
+        """Lend a connection; ``timeout`` limits how long opening a new one may wait."""
+        with errors.translating(self.path):
             connection = self._borrow(timeout)
             try:
-                self.check_place(connection)
+                self.check_file(connection)
                 yield connection
             finally:
                 self._give_back(connection)
@@ -89,73 +90,73 @@ class LogFile:
     def writing(
         self, timeout: float | None = None, give_up: Callable[[], bool] | None = None
     ) -> Iterator[sqlite3.Connection]:
-        """Lend a connection in a write transaction; commit at the end, roll back on an error."""
-        with self.reading(timeout) as connection, self.changing(connection, timeout, give_up):
+        """Lend a connection in a write transaction; commit at the end, roll back after an error."""
+        with self.reading(timeout) as connection, self.transaction(connection, timeout, give_up):
             yield connection
 
     @contextlib.contextmanager
-    def changing(
+    def transaction(
         self,
         connection: sqlite3.Connection,
         timeout: float | None = None,
         give_up: Callable[[], bool] | None = None,
     ) -> Iterator[None]:
-        """Make a write transaction of a block that has a connection already."""
-        with self._turn(timeout, give_up), connections.transaction(connection):
+        """Run a block that has a connection already in a write transaction."""
+        with self._locked(timeout, give_up), connections.transaction(connection):
             yield
-            # In the turn, and as late as can be: nobody may be told that it is durable.
-            self.check_place(connection)
+            # Under the lock and as late as possible: in a moved file the records would not be durable.
+            self.check_file(connection)
         with self.changed:
             self.changed.notify_all()
 
-    def check_place(self, connection: sqlite3.Connection) -> None:
-        """Refuse to work on a file that is no longer at the path."""
-        known = self._places.get(connection)
-        if known is not None and known == opening.place(self.path):
+    def check_file(self, connection: sqlite3.Connection) -> None:
+        """Raise when the connection's file is no longer at the path."""
+        known = self._identities.get(connection)
+        if known is not None and known == opening.identify(self.path):
             return
         if known is None:
             raise LogUnusable(
-                f"log {self.path}: this process was forked in the middle of using it; go on in the parent"
+                f"log {self.path}: this process was forked while using it; continue in the parent"
             )
         with self._state:
             if connection not in self._moved:
-                self._moved.update(one for one, place in self._places.items() if place == known)
-                self.moves += 1
+                self._moved.update(one for one, identity in self._identities.items() if identity == known)
+                self.times_moved += 1
         raise TransportUnavailable(
             f"log {self.path}: the file was deleted or moved away while in use; "
-            "put it back, or go on with a new one that the next call makes"
+            "put it back, or continue with the new one that the next call creates"
         )
 
     def checkpoint(self, written: int | None = None, give_up: Callable[[], bool] | None = None) -> None:
         """Move the WAL into the database when, after ``written`` more bytes, it is too long.
 
-        None is for who does not count them.
+        None means that the caller does not count them.
         """
-        self._unchecked += _LOOK_AFTER if written is None else written
-        if self._unchecked < _LOOK_AFTER:
+        self._unchecked += _CHECK_BYTES if written is None else written
+        if self._unchecked < _CHECK_BYTES:
             return
         self._unchecked = 0
         with self.reading() as connection:
-            if os.stat(f"{self.path}-wal").st_size > WAL_BOUND:
-                with self._turn(give_up=give_up):
+            if os.stat(f"{self.path}-wal").st_size > WAL_LIMIT_BYTES:
+                with self._locked(give_up=give_up):
                     connections.truncate_wal(connection)
 
     def close(self, wait: float | None = None) -> None:
-        """Close everything once its users are done, or after ``wait`` seconds without them."""
+        """Close everything when no connection is in use any more, or after ``wait`` seconds."""
         with self._state:
             self._closed = True
             done = self._state.wait_for(lambda: self._users == 0, wait)
             idle, self._idle = self._idle, []
             self._users += 1
         try:
-            with errors.translated(self.path):
+            with errors.translating(self.path):
                 self._close_connections(idle)
                 if done and self._lock:
                     self._lock.close()
                 if self._directory_of == os.getpid() and self._path:
                     shutil.rmtree(os.path.dirname(self._path), ignore_errors=True)
         finally:
-            self._count_out()
+            self._end_use()
 
     def pause(self) -> None:
         with self._state:
@@ -169,7 +170,7 @@ class LogFile:
             if not self._state.wait_for(lambda: self._users == 0, wait):
                 return
             idle, self._idle = self._idle, []
-        # busy_timeout bounds what a call waits; a fork that hurries would cost the child its log.
+        # A fork that did not wait would make the log unusable in the child.
         if idle and self._lock and self._lock.acquire(max(0.0, deadline - time.monotonic())):
             try:
                 while idle:
@@ -186,23 +187,23 @@ class LogFile:
             self._forks -= 1
             self._state.notify_all()
 
-    def start_afresh(self) -> set[opening.Place]:
-        left = set(self._places.values())
-        for connection in self._places:
+    def start_afresh(self) -> set[opening.FileIdentity]:
+        left = set(self._identities.values())
+        for connection in self._identities:
             # Closing it here would drop the parent's WAL.
-            connections.leak(connection)
+            after_fork.never_free(connection)
         if self._lock:
             self._lock.abandon_after_fork()
-        self._begin()
+        self._reset()
         return left
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self.changed = threading.Condition()
-        """Notified after each write of this process, and when somebody forks."""
+        """Notified after each write of this process, and before a fork."""
         self._state = threading.Condition()
         self._lock = None
         self._idle = []
-        self._places: dict[sqlite3.Connection, opening.Place] = {}
+        self._identities: dict[sqlite3.Connection, opening.FileIdentity] = {}
         self._moved: set[sqlite3.Connection] = set()
         self._users = 0
         self._forks = 0
@@ -211,7 +212,9 @@ class LogFile:
     def _borrow(self, timeout: float | None) -> sqlite3.Connection:
         with self._state:
             if not self._state.wait_for(lambda: not self._forks, timeout):
-                raise TurnMissed(f"log {self.path}: this process forked for {timeout:g} s; try again")
+                raise LockTimeout(
+                    f"log {self.path}: a fork of this process took longer than {timeout:g} s; try again"
+                )
             if self._closed:
                 raise LogUnusable(f"log {self.path}: its driver is closed; open a new one")
             self._users += 1
@@ -220,12 +223,12 @@ class LogFile:
         try:
             return self._connect(timeout)
         except BaseException:
-            self._count_out()
+            self._end_use()
             raise
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
-        if connection not in self._places:
-            # The parent's, of a child that was forked in the middle of using it.
+        if connection not in self._identities:
+            # This process was forked while it used the connection, which is the parent's.
             return
         try:
             with self._state:
@@ -234,9 +237,9 @@ class LogFile:
                 self._idle = [one for one in self._idle if one not in stale]
             self._close_connections(stale)
         finally:
-            self._count_out()
+            self._end_use()
 
-    def _count_out(self) -> None:
+    def _end_use(self) -> None:
         with self._state:
             self._users -= 1
             self._state.notify_all()
@@ -249,21 +252,21 @@ class LogFile:
             opening.make_directory(self._path)
             if self._lock is None:
                 self._lock = FileLock(f"{self._path}-lock")
-        if forking.is_spoilt(opening.place(self._path)):
+        if forking.is_unusable(opening.identify(self._path)):
             raise LogUnusable(
-                f"log {self._path}: it stayed in use while this process was forked, so that SQLite's locks "
-                "are wrong in here; fork when less is going on, or start the child as a new program"
+                f"log {self._path}: it was in use while this process was forked, so SQLite's locks "
+                "are wrong in this process; fork while no thread uses the log, or start a new program"
             )
-        with self._turn(timeout):
+        with self._locked(timeout):
             connection = opening.connect(self._path, self._settings().synchronous)
-            place = opening.place(self._path)
+            identity = opening.identify(self._path)
         with self._state:
-            # No place at all is none that a file can have: the next check tells.
-            self._places[connection] = place or (0, 0)
+            # No file has the identity (0, 0), so the next check finds that this one is gone.
+            self._identities[connection] = identity or (0, 0)
         return connection
 
     @contextlib.contextmanager
-    def _turn(
+    def _locked(
         self, timeout: float | None = None, give_up: Callable[[], bool] | None = None
     ) -> Iterator[None]:
         assert self._lock  # noqa: S101 - made with the first connection
@@ -271,14 +274,14 @@ class LogFile:
         longest = self._settings().busy_timeout
         wait = longest if timeout is None else min(timeout, longest)
         if not lock.acquire(wait, give_up):
-            raise TurnMissed(
+            raise LockTimeout(
                 f"log {self.path}: locked by another process for {wait:g} s; "
-                f"see who holds {self.path}-lock, or raise busy_timeout"
+                f"see which process holds {self.path}-lock, or raise busy_timeout"
             )
         try:
             yield
         finally:
-            # In a child that was forked in here, the lock is another one, and not taken.
+            # In a child process that was forked inside the block, the lock is a new one and not held.
             if self._lock is lock:
                 lock.release()
 
@@ -286,25 +289,25 @@ class LogFile:
         if not unwanted:
             return
         try:
-            # The last connection to close a file checkpoints it.
-            with self._turn():
+            # The last connection to a file checkpoints it when it is closed.
+            with self._locked():
                 for connection in unwanted:
                     self._close_one(connection)
-        except TurnMissed:
-            # The end of the process will free them without a checkpoint.
+        except LockTimeout:
+            # The end of the process closes them without a checkpoint.
             for connection in unwanted:
-                connections.leak(connection)
-                forking.note_leaked(self._places[connection])
+                after_fork.never_free(connection)
+                forking.note_left_open(self._identities[connection])
 
     def _close_one(self, connection: sqlite3.Connection) -> None:
         if connection in self._moved:
-            # SQLite does not do so for a file that it finds moved.
+            # SQLite does not checkpoint a file that was moved.
             with contextlib.suppress(sqlite3.Error):
                 connections.truncate_wal(connection)
         connection.close()
         with self._state:
             self._moved.discard(connection)
-            del self._places[connection]
+            del self._identities[connection]
 
 
 _LOGS: "weakref.WeakSet[LogFile]" = weakref.WeakSet()
@@ -313,8 +316,8 @@ _LOGS: "weakref.WeakSet[LogFile]" = weakref.WeakSet()
 def _close_all() -> None:
     for log in list(_LOGS):
         with contextlib.suppress(TransportUnavailable, LogUnusable):
-            log.close(_EXIT_WAIT)
+            log.close(_EXIT_TIMEOUT_SECONDS)
 
 
-# Before the interpreter frees what is left in any order, and without the lock.
+# Before the interpreter frees connections in any order and without the lock.
 atexit.register(_close_all)

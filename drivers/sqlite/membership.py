@@ -1,4 +1,4 @@
-"""A member of a group: its lease, its claims on partitions, the group's positions."""
+"""A member of a group: its lease, the partitions that it claims, the positions of the group."""
 
 import json
 import sqlite3
@@ -10,20 +10,20 @@ from typing import NamedTuple
 from notifier_kafka.contract.driver import Partition, Start
 
 from . import assignment, catalog
-from .catalog import Head
+from .catalog import PartitionState
 
 _RECORD_POSITIONS = """
 INSERT INTO positions (group_id, partition_id, offset)
 SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
 WHERE true
 """
-_FORWARDS = _RECORD_POSITIONS + (
+_RECORD_FORWARDS = _RECORD_POSITIONS + (
     "ON CONFLICT DO UPDATE SET offset = excluded.offset WHERE excluded.offset > offset"
 )
-_ONCE = _RECORD_POSITIONS + "ON CONFLICT DO NOTHING"
-ANYWHERE = _RECORD_POSITIONS + "ON CONFLICT DO UPDATE SET offset = excluded.offset"
+_RECORD_ONCE = _RECORD_POSITIONS + "ON CONFLICT DO NOTHING"
+RECORD_ANYWHERE = _RECORD_POSITIONS + "ON CONFLICT DO UPDATE SET offset = excluded.offset"
 
-_TAKE = """
+_TAKE_CLAIM = """
 INSERT INTO claims (group_id, partition_id, member_id) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET member_id = excluded.member_id
 """
@@ -32,15 +32,15 @@ LIVE = "expires > :now AND expires <= :now + session"
 
 
 class Claim(NamedTuple):
-    """A partition that this member owns, and where it goes on."""
+    """A partition that this member owns, and the position to continue from."""
 
     partition: Partition
     id: int
     position: int
 
 
-class Terms(NamedTuple):
-    """What a member asks for."""
+class MemberSettings(NamedTuple):
+    """The group, topics and start that a member joins with, and its session timeout in seconds."""
 
     group: str | None
     topics: Sequence[str]
@@ -49,26 +49,26 @@ class Terms(NamedTuple):
 
 
 class Membership:
-    """The row of one member and what hangs on it. Each method runs in the caller's transaction."""
+    """The rows of one member. Each method runs in the transaction of its caller."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, settings: MemberSettings) -> None:
         self.id = uuid.uuid4().hex
-        self._terms = terms
-        self._group = terms.group or f"private-{self.id}"
+        self._settings = settings
+        self._group = settings.group or f"private-{self.id}"
         self._group_id = 0
         self._generation = -1
         self._joined = False
-        # Where partitions without a recorded position go on; a private group that was
-        # given up for dead finds its way by it.
-        self._known: dict[int, int] = {}
+        # The positions of partitions that have none recorded. A private group whose lease ran
+        # out continues from them.
+        self._positions: dict[int, int] = {}
 
     def is_current(self, connection: sqlite3.Connection) -> bool:
-        """Tell cheaply whether members, claims and topics are as ``rebalance`` left them."""
+        """Tell, at low cost, whether members, claims and topics are as ``rebalance`` left them."""
         found = connection.execute("SELECT generation FROM groups WHERE id = ?", (self._group_id,)).fetchone()
         return bool(found) and found[0] == self._generation
 
-    def sees_dead(self, connection: sqlite3.Connection) -> bool:
-        """Tell whether a member whose lease ran out still holds partitions."""
+    def has_dead_owner(self, connection: sqlite3.Connection) -> bool:
+        """Tell whether a member whose lease has ended still owns partitions."""
         return bool(
             connection.execute(
                 f"SELECT EXISTS (SELECT 1 FROM claims JOIN members ON id = member_id "  # noqa: S608  # nosec B608
@@ -78,21 +78,21 @@ class Membership:
         )
 
     def renew(self, connection: sqlite3.Connection) -> None:
-        """Prolong the lease, if nobody gave this member up for dead."""
+        """Extend the lease, unless another member removed this one as dead."""
         connection.execute("UPDATE members SET expires = ? WHERE id = ?", (self._expiry(), self.id))
 
     def rebalance(self, connection: sqlite3.Connection) -> list[Claim]:
-        """Join if need be, give up what is above the fair share, take what is free of it."""
-        changed = self._enter(connection)
+        """Join if necessary, release partitions above the fair share, claim free ones below it."""
+        changed = self._register(connection)
         members = self._live_members(connection)
-        heads = catalog.heads(connection, {topic for topics in members.values() for topic in topics})
-        by_id = {head.id: head for partitions in heads.values() for head in partitions}
+        states = catalog.states(connection, {topic for topics in members.values() for topic in topics})
+        by_id = {state.id: state for partitions in states.values() for state in partitions}
         if not self._joined:
-            self._record_start(connection, heads)
+            self._record_start(connection, states)
         owners = self._owners(connection)
-        changed |= self._trade(connection, _candidates(members, by_id), owners)
-        mine = [by_id[partition] for partition, owner in owners.items() if owner == self.id]
-        self._leave_dead(connection, members)
+        changed |= self._update_claims(connection, _candidates(members, by_id), owners)
+        own = [by_id[partition] for partition, owner in owners.items() if owner == self.id]
+        self._remove_dead(connection, members)
         if changed:
             connection.execute(
                 "UPDATE groups SET generation = generation + 1 WHERE id = ?", (self._group_id,)
@@ -101,33 +101,33 @@ class Membership:
         self._generation = connection.execute(
             "SELECT generation FROM groups WHERE id = ?", (self._group_id,)
         ).fetchone()[0]
-        return self._claims(connection, mine)
+        return self._claims(connection, own)
 
     def commit(self, connection: sqlite3.Connection, positions: Mapping[int, int]) -> set[int]:
-        """Record positions by partition id, if all are owned; return those that are not."""
+        """Record positions by partition id if all are owned; return the ids that are not."""
         owners = self._owners(connection)
         refused = {partition for partition in positions if owners.get(partition) != self.id}
         if not refused:
-            connection.execute(_FORWARDS, (self._group_id, json.dumps(list(positions.items()))))
-            self._known |= positions
+            connection.execute(_RECORD_FORWARDS, (self._group_id, json.dumps(list(positions.items()))))
+            self._positions |= positions
         return refused
 
     def leave(self, connection: sqlite3.Connection) -> None:
-        """Free the claims at once; a private group ends."""
+        """Release the claims at once; delete a private group."""
         connection.execute("DELETE FROM members WHERE id = ?", (self.id,))
         connection.execute("UPDATE groups SET generation = generation + 1 WHERE id = ?", (self._group_id,))
         connection.execute("DELETE FROM groups WHERE id = ? AND private", (self._group_id,))
 
     def _expiry(self) -> float:
-        return time.monotonic() + self._terms.session
+        return time.monotonic() + self._settings.session
 
-    def _enter(self, connection: sqlite3.Connection) -> bool:
-        """Write the rows of group and member; tell whether the member is new."""
+    def _register(self, connection: sqlite3.Connection) -> bool:
+        """Insert the rows of group and member where missing; return whether the member is new."""
         if not self._joined:
             _end_private_groups(connection)
         connection.execute(
             "INSERT INTO groups (name, private) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (self._group, self._terms.group is None),
+            (self._group, self._settings.group is None),
         )
         (self._group_id,) = connection.execute(
             "SELECT id FROM groups WHERE name = ?", (self._group,)
@@ -136,7 +136,7 @@ class Membership:
         if is_new:
             connection.execute(
                 "INSERT INTO members (id, group_id, topics, session, expires) VALUES (?, ?, ?, ?, 0)",
-                (self.id, self._group_id, json.dumps(list(self._terms.topics)), self._terms.session),
+                (self.id, self._group_id, json.dumps(list(self._settings.topics)), self._settings.session),
             )
         self.renew(connection)
         return is_new
@@ -155,34 +155,35 @@ class Membership:
             ).fetchall()
         )
 
-    def _record_start(self, connection: sqlite3.Connection, heads: Mapping[str, list[Head]]) -> None:
-        """Fix where the group begins in the partitions of which it has no position yet."""
-        start = self._terms.start
+    def _record_start(
+        self, connection: sqlite3.Connection, states: Mapping[str, list[PartitionState]]
+    ) -> None:
+        """Record the start positions of partitions for which the group has no position yet."""
+        start = self._settings.start
         if start == "earliest":
             return
-        # Nothing that is published from now on may be missed, nor what appears from now on.
-        missing = [topic for topic in self._terms.topics if topic not in heads]
+        # The group must not miss a record that is published from now on, also in topics created later.
+        missing = [topic for topic in self._settings.topics if topic not in states]
         connection.execute(
             "INSERT INTO awaited (group_id, topic) SELECT ?, value FROM json_each(?) WHERE true "
             "ON CONFLICT DO NOTHING",
             (self._group_id, json.dumps(missing)),
         )
-        own = [head for topic in self._terms.topics for head in heads.get(topic, [])]
-        begin = []
-        for head in own:
-            offset = head.next if start == "latest" else catalog.offset_at(connection, head, start)
-            begin.append((head.id, offset))
-        connection.execute(_ONCE, (self._group_id, json.dumps(begin)))
+        starts = []
+        for state in [state for topic in self._settings.topics for state in states.get(topic, [])]:
+            offset = state.next if start == "latest" else catalog.offset_at(connection, state, start)
+            starts.append((state.id, offset))
+        connection.execute(_RECORD_ONCE, (self._group_id, json.dumps(starts)))
 
-    def _trade(
+    def _update_claims(
         self,
         connection: sqlite3.Connection,
         candidates: Mapping[int, list[str]],
         owners: dict[int, str],
     ) -> bool:
-        """Bring the claims, and ``owners``, as near to the fair shares as this member may."""
+        """Change own claims, and ``owners``, towards the fair assignment; return whether any changed."""
         live = {member for members in candidates.values() for member in members}
-        shares = assignment.share(candidates, owners)
+        shares = assignment.assign(candidates, owners)
         changed = False
         for partition in [*shares.keys() | owners.keys()]:
             owner, share = owners.get(partition), shares.get(partition)
@@ -194,39 +195,41 @@ class Membership:
                 del owners[partition]
                 changed = True
             elif share == self.id != owner and owner not in live:
-                connection.execute(_TAKE, (self._group_id, partition, self.id))
+                connection.execute(_TAKE_CLAIM, (self._group_id, partition, self.id))
                 owners[partition] = self.id
                 changed = True
         return changed
 
-    def _leave_dead(self, connection: sqlite3.Connection, live: Mapping[str, object]) -> None:
-        # Those that still hold a claim may come back to it while nobody wants it.
+    def _remove_dead(self, connection: sqlite3.Connection, live: Mapping[str, object]) -> None:
+        # A dead member that still has a claim may return to it until another member takes it.
         connection.execute(
             "DELETE FROM members WHERE group_id = ? AND id NOT IN (SELECT value FROM json_each(?)) "
             "AND NOT EXISTS (SELECT 1 FROM claims WHERE member_id = id)",
             (self._group_id, json.dumps(list(live))),
         )
 
-    def _claims(self, connection: sqlite3.Connection, mine: Sequence[Head]) -> list[Claim]:
+    def _claims(self, connection: sqlite3.Connection, own: Sequence[PartitionState]) -> list[Claim]:
         positions = dict(
             connection.execute(
                 "SELECT partition_id, offset FROM positions WHERE group_id = ?", (self._group_id,)
             ).fetchall()
         )
-        for head in mine:
-            self._known[head.id] = positions.get(head.id, self._known.get(head.id, head.first))
-        return [Claim(head.partition, head.id, self._known[head.id]) for head in mine]
+        for state in own:
+            self._positions[state.id] = positions.get(state.id, self._positions.get(state.id, state.first))
+        return [Claim(state.partition, state.id, self._positions[state.id]) for state in own]
 
 
-def _candidates(members: Mapping[str, list[str]], heads: Mapping[int, Head]) -> dict[int, list[str]]:
+def _candidates(
+    members: Mapping[str, list[str]], states: Mapping[int, PartitionState]
+) -> dict[int, list[str]]:
     return {
-        partition: [member for member, topics in members.items() if head.partition.topic in topics]
-        for partition, head in heads.items()
+        partition: [member for member, topics in members.items() if state.partition.topic in topics]
+        for partition, state in states.items()
     }
 
 
 def _end_private_groups(connection: sqlite3.Connection) -> None:
-    """Delete private groups whose member died."""
+    """Delete the private groups of dead members."""
     connection.execute(
         f"DELETE FROM groups WHERE private AND id NOT IN (SELECT group_id FROM members WHERE {LIVE})",  # noqa: S608  # nosec B608
         {"now": time.monotonic()},

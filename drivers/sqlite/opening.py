@@ -1,4 +1,4 @@
-"""Opening the file of a log: is it there, is it ours, can it be written, how it is set up."""
+"""Opening the file of a log: create it, check that it is ours and writable, set up the connection."""
 
 import contextlib
 import os
@@ -10,24 +10,23 @@ from notifier_kafka.errors import LogUnusable
 APPLICATION_ID = 0x6E6B6C67  # "nklg"
 SCHEMA_VERSION = 2
 
-# How long SQLite itself waits, where nothing can interrupt it, for programs that do not
-# know our lock.
-FOREIGN_WAIT = 1.0
+# How long SQLite itself waits for programs that do not use our lock. Nothing can interrupt that wait.
+FOREIGN_TIMEOUT_SECONDS = 1.0
 
-Place = tuple[int, int]
-"""Device and inode: which file it is, whatever its name."""
+FileIdentity = tuple[int, int]
+"""Device and inode: they tell files apart, whatever their names."""
 
 
 def make_directory(path: str) -> None:
-    """Make the directories above the log at ``path`` that are missing, for the owner alone."""
+    """Create the missing directories above the log at ``path``, for the owner alone."""
     for directory in reversed(pathlib.Path(path).parents):
-        # Each by itself: makedirs would give its mode to the last one only.
+        # One by one, because makedirs gives the mode to the last one only.
         if not directory.is_dir():
             directory.mkdir(mode=0o700, exist_ok=True)
 
 
-def place(path: str) -> Place | None:
-    """Say which file is at ``path`` now, if any."""
+def identify(path: str) -> FileIdentity | None:
+    """Return which file is at ``path`` now; None when there is none."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -36,9 +35,11 @@ def place(path: str) -> Place | None:
 
 
 def connect(path: str, synchronous: str) -> sqlite3.Connection:
-    """Open the log at ``path``, made when missing. The caller holds the log's lock."""
+    """Open the log at ``path``; create it when it is missing. The caller holds the log's lock."""
     _check_access(path)
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=FOREIGN_WAIT)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=FOREIGN_TIMEOUT_SECONDS
+    )
     try:
         _set_up(connection, path, synchronous)
     except BaseException:
@@ -48,30 +49,30 @@ def connect(path: str, synchronous: str) -> sqlite3.Connection:
 
 
 def _check_access(path: str) -> None:
-    # Never opened here when it exists: closing a file drops every POSIX lock that this
-    # process has on it, those of SQLite's other connections too.
+    # An existing file is never opened here: closing it would drop every POSIX lock that this
+    # process has on it, also those of SQLite's other connections.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        # Left by a log that was deleted or moved away while in use. Others may still
-        # write to them, and must not share them with the new one.
+        # These belong to a log that was deleted or moved away while in use. Other processes
+        # may still write to them, so the new log must not use them.
         for suffix in ("-wal", "-shm"):
             pathlib.Path(path + suffix).unlink(missing_ok=True)
     if not os.path.isfile(path):
-        raise LogUnusable(f"log {path}: it is no regular file; name another path")
-    for place in (path, os.path.dirname(path)):
-        if not os.access(place, os.R_OK | os.W_OK):
+        raise LogUnusable(f"log {path}: it is not a regular file; name another path")
+    for checked in (path, os.path.dirname(path)):
+        if not os.access(checked, os.R_OK | os.W_OK):
             raise LogUnusable(
-                f"log {path}: {place} cannot be read and written by this user; "
+                f"log {path}: {checked} cannot be read and written by this user; "
                 "check its owner and mode, or name another path"
             )
 
 
 def _set_up(connection: sqlite3.Connection, path: str, synchronous: str) -> None:
-    # Who it belongs to comes first: nothing may change in a foreign file.
+    # Check the identity first: a foreign file must not be changed.
     is_new = _check_identity(connection, path)
     if is_new:
-        # An empty file that somebody made; -wal and -shm take their modes from it. That of
-        # another user stays as its owner wants it.
+        # The file may have existed, empty. -wal and -shm take their mode from it. A file of
+        # another user keeps the mode that its owner chose.
         with contextlib.suppress(PermissionError):
             os.chmod(path, 0o600)
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -92,7 +93,7 @@ def _set_up(connection: sqlite3.Connection, path: str, synchronous: str) -> None
 
 
 def _check_identity(connection: sqlite3.Connection, path: str) -> bool:
-    """Refuse what is not a log of ours that we can read; tell whether it is still empty."""
+    """Refuse a file that is not a log of a version that we know; return whether it is empty."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
@@ -108,5 +109,5 @@ def _check_identity(connection: sqlite3.Connection, path: str) -> bool:
         return False
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application or version or tables:
-        raise LogUnusable(f"log {path}: it is a database of another program; name another path")
+        raise LogUnusable(f"log {path}: it is the database of another program; name another path")
     return True

@@ -1,4 +1,4 @@
-"""Headers as one value."""
+"""Packs the headers of a record into one value."""
 
 import struct
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from notifier_kafka.contract.driver import Headers
 
 _LENGTH = struct.Struct("<I")
 
-# How packed headers begin. Nearly all are text with the same names again and again, and
-# taking those apart by a split costs a fifth of what lengths cost.
+# The first byte of packed headers. Nearly all headers are text with the same few names, and to
+# split those costs a fifth of what reading lengths costs.
 _SPLIT, _LENGTHS = b"\0", b"\1"
 _BETWEEN_NAMES = "\x1f"
 
 
 def pack_headers(headers: Headers) -> bytes:
-    """Put headers into one value: the names, then the contents, behind zero bytes; or lengths."""
+    """Pack headers into one value: names and contents separated by zero bytes, or with their lengths."""
     names, contents = zip(*headers)  # noqa: B905 - pairs; strict costs as much as the rest of the line
     packed = _join_names(names) + _SPLIT.join(contents)
     if packed.count(_SPLIT) == len(headers) + 1:
@@ -26,14 +26,14 @@ def pack_headers(headers: Headers) -> bytes:
 
 @lru_cache(1024)
 def _join_names(names: tuple[str, ...]) -> bytes:
-    """Spell the names as packed headers begin; with one zero byte too many if they cannot be split."""
+    """Join names for the begin of packed headers; add a zero byte when they could not be split again."""
     joined = _BETWEEN_NAMES.join(names)
-    spoilt = joined.count(_BETWEEN_NAMES) != len(names) - 1
-    return _SPLIT + joined.encode() + _SPLIT * (2 if spoilt else 1)
+    ambiguous = joined.count(_BETWEEN_NAMES) != len(names) - 1
+    return _SPLIT + joined.encode() + _SPLIT * (2 if ambiguous else 1)
 
 
 def unpack_headers(packed: bytes) -> Headers:
-    """Undo ``pack_headers``."""
+    """Unpack the result of ``pack_headers``."""
     if packed[:1] == _SPLIT:
         parts = packed.split(_SPLIT)
         return tuple(zip(_split_names(parts[1]), parts[2:]))  # noqa: B905 - packed so; strict costs as much again

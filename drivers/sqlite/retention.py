@@ -1,4 +1,4 @@
-"""Deleting what is too old or too much, a bounded step at a time."""
+"""Retention: deletes records that are too old or too many, in small steps."""
 
 import logging
 import math
@@ -7,21 +7,22 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from notifier_kafka.contract import callbacks
 from notifier_kafka.contract.driver import Delivery, OnDeleted, Partition
 from notifier_kafka.errors import MessagingException
 
 from . import blocks, catalog
-from .catalog import Head
+from .catalog import PartitionState
 from .logfile import LogFile
 
 LOG = logging.getLogger(__name__)
 
 STEP_RECORDS = 8_192
-"""At most so many in one transaction. More than a batch, or publishers would outrun it."""
+"""The most records that one step deletes. More than a batch, or publishers would be faster."""
 
-_INTERVAL = 5.0
-# So many looks while as much is written as is kept.
-_LOOKS = 16
+_INTERVAL_SECONDS = 5.0
+# How often it checks while retention_bytes are written.
+_CHECKS_PER_FILL = 16
 
 # The partitions that hold something, with the time of their oldest record, oldest first.
 _OLDEST = """
@@ -33,83 +34,75 @@ WHERE p.first < p.next ORDER BY b.stamp
 """
 
 
-class Bounds(NamedTuple):
-    """Seconds and bytes that are kept; 0 is without end."""
+class RetentionLimits(NamedTuple):
+    """How many seconds and bytes are kept; 0 for no limit."""
 
     seconds: float
     bytes: int
 
 
 class Retention:
-    """Runs now and then, beside publishing and beside the leases of listeners."""
+    """Deletes records by age and size; publishers and listeners run it now and then."""
 
     def __init__(
         self,
         log: LogFile,
-        bounds: Callable[[], Bounds],
-        told: Callable[[], OnDeleted | None] = lambda: None,
+        limits: Callable[[], RetentionLimits],
+        get_callback: Callable[[], OnDeleted | None] = lambda: None,
     ) -> None:
         self._log = log
-        self._bounds = bounds
-        self._told = told
+        self._limits = limits
+        self._get_callback = get_callback
         self._due = 0.0
         self._written = 0
 
-    def tidy(self, written: int | None = None, give_up: Callable[[], bool] | None = None) -> None:
-        """Keep the WAL short, and delete what is due; an error is told and no more.
+    def clean_up(self, written: int | None = None, give_up: Callable[[], bool] | None = None) -> None:
+        """Checkpoint the WAL and delete records where necessary. Errors are logged, not raised.
 
-        ``written`` are the bytes since the last time, where they are known.
+        ``written`` counts the bytes since the last call, where it is known.
         """
         try:
             self._log.checkpoint(written, give_up)
             self.step(written or 0, give_up)
         except MessagingException as error:
             if give_up is None or not give_up():
-                LOG.warning("Housekeeping is put off: %s", error)
+                LOG.warning("Clean-up is put off: %s", error)
 
     def step(self, written: int = 0, give_up: Callable[[], bool] | None = None) -> int:
-        """Delete some records if, after ``written`` more bytes, it is time to; return how many."""
-        bounds = self._bounds()
+        """Delete some records if it is time, after ``written`` more bytes; return how many."""
+        limits = self._limits()
         self._written += written
-        much = 0 < bounds.bytes < self._written * _LOOKS
-        if not any(bounds) or (time.monotonic() < self._due and not much):
+        much = 0 < limits.bytes < self._written * _CHECKS_PER_FILL
+        if not any(limits) or (time.monotonic() < self._due and not much):
             return 0
         self._written = 0
-        tell, deleted, gone = self._told(), 0, []
+        tell, deleted, deleted_records = self._get_callback(), 0, []
         with self._log.writing(give_up=give_up) as connection:
-            for one, stop in _surplus(connection, bounds):
+            for one, stop in _surplus(connection, limits):
                 if tell is not None:
-                    gone += _records(connection, one, stop)
+                    deleted_records += _read_records(connection, one, stop)
                 catalog.trim(connection, one, stop)
                 deleted += stop - one.first
-        self._due = 0.0 if deleted else time.monotonic() + _INTERVAL
-        if tell is not None and gone:
-            _tell(tell, gone)
+        self._due = 0.0 if deleted else time.monotonic() + _INTERVAL_SECONDS
+        if tell is not None and deleted_records:
+            callbacks.call(LOG, f"{len(deleted_records)} records that were deleted", tell, deleted_records)
         return deleted
 
 
-def _tell(tell: OnDeleted, gone: list[Delivery]) -> None:
-    try:
-        tell(gone)
-    except Exception:
-        # The user's code on our thread: whoever deletes by the way has other work, which is done already.
-        LOG.exception("A callback for %d records that were deleted raised", len(gone))
-
-
-def _oldest(connection: sqlite3.Connection) -> list[Head]:
+def _oldest(connection: sqlite3.Connection) -> list[PartitionState]:
     found = connection.execute(_OLDEST).fetchall()
-    return [Head(Partition(topic, number), *rest) for topic, number, *rest in found]
+    return [PartitionState(Partition(topic, number), *rest) for topic, number, *rest in found]
 
 
-def _surplus(connection: sqlite3.Connection, bounds: Bounds) -> Iterator[tuple[Head, int]]:
-    """Yield partitions with the offset up to which they are to be trimmed, each once the one before is."""
-    if bounds.seconds:
-        yield from _too_old(connection, bounds.seconds)
-    if bounds.bytes:
-        yield from _too_much(connection, bounds.bytes)
+def _surplus(connection: sqlite3.Connection, limits: RetentionLimits) -> Iterator[tuple[PartitionState, int]]:
+    """Yield partitions and the offsets to trim them to. The caller trims each before it asks for the next."""
+    if limits.seconds:
+        yield from _expired(connection, limits.seconds)
+    if limits.bytes:
+        yield from _oversized(connection, limits.bytes)
 
 
-def _too_old(connection: sqlite3.Connection, seconds: float) -> Iterator[tuple[Head, int]]:
+def _expired(connection: sqlite3.Connection, seconds: float) -> Iterator[tuple[PartitionState, int]]:
     limit = time.time() - seconds
     left = STEP_RECORDS
     for one in _oldest(connection):
@@ -120,7 +113,7 @@ def _too_old(connection: sqlite3.Connection, seconds: float) -> Iterator[tuple[H
         yield one, stop
 
 
-def _too_much(connection: sqlite3.Connection, most: int) -> Iterator[tuple[Head, int]]:
+def _oversized(connection: sqlite3.Connection, most: int) -> Iterator[tuple[PartitionState, int]]:
     used = _bytes_used(connection)
     partitions = _oldest(connection)
     held = sum(one.next - one.first for one in partitions)
@@ -130,7 +123,7 @@ def _too_much(connection: sqlite3.Connection, most: int) -> Iterator[tuple[Head,
         yield oldest, min(oldest.first + min(surplus, STEP_RECORDS), oldest.next)
 
 
-def _records(connection: sqlite3.Connection, one: Head, stop: int) -> list[Delivery]:
+def _read_records(connection: sqlite3.Connection, one: PartitionState, stop: int) -> list[Delivery]:
     """Read the records of a partition up to an offset."""
     reader, found, at = blocks.Reader(), list[Delivery](), one.first
     while at < stop:

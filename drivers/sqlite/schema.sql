@@ -1,14 +1,14 @@
--- The log in one file. PRAGMA application_id and user_version say that it is ours and how old.
+-- The log in one file. PRAGMA application_id identifies it, PRAGMA user_version is its schema version.
 
 CREATE TABLE topics (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE
 );
 
--- AUTOINCREMENT: the id of a deleted partition never comes back, so nothing that still names
--- it (an open subscription, a commit on its way) can hit another.
--- "first" is the oldest offset that is kept, "next" the one that the next record gets; "stamp"
--- is the newest record's time, which the next record may not undercut.
+-- AUTOINCREMENT: the id of a deleted partition is never used again, so that an open subscription
+-- or a late commit cannot reach another partition.
+-- "first" is the oldest offset that is kept, "next" the offset of the next record. "stamp" is the
+-- time of the newest record; the next record must not have an earlier one.
 CREATE TABLE partitions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     topic_id INTEGER NOT NULL REFERENCES topics ON DELETE CASCADE,
@@ -19,11 +19,11 @@ CREATE TABLE partitions (
     UNIQUE (topic_id, number)
 );
 
--- What one batch brought to one partition, or a part of it. id is (partitions.id << 40) | the
--- offset of the first of "count" records: one integer key, appended at the end of its
--- partition. Without gaps up to "next"; of the oldest one, what lies before "first" is deleted
--- already. stamp is microseconds since the epoch. lengths has 4 bytes, the lowest first, for
--- the length of each key, value and headers, -1 for none; body has all of them end to end.
+-- The records that one batch added to one partition, or a part of them. id is (partitions.id << 40) |
+-- the offset of the first of "count" records: one integer key, always appended at the end of the
+-- partition. There are no gaps up to "next"; in the oldest block, the records before "first" are
+-- deleted. stamp is in microseconds since the epoch. lengths has 4 bytes, little-endian, for the
+-- length of each key, value and headers, -1 for none; body has all of them end to end.
 CREATE TABLE blocks (
     id INTEGER PRIMARY KEY,
     count INTEGER NOT NULL,
@@ -32,8 +32,8 @@ CREATE TABLE blocks (
     body BLOB NOT NULL
 );
 
--- generation moves with every change of members, claims or topics, so that members see with
--- one cheap look whether there is something to do.
+-- generation grows with every change of members, claims or topics, so that members need one
+-- cheap query to know whether to rebalance.
 CREATE TABLE groups (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
@@ -41,8 +41,8 @@ CREATE TABLE groups (
     generation INTEGER NOT NULL DEFAULT 0
 );
 
--- A lease counts while now < expires <= now + session, on the clock that runs since boot:
--- steps of the wall clock do not matter, and leases from before a reboot do not count.
+-- A lease is valid while now < expires <= now + session, on the clock that counts from boot:
+-- changes of the wall clock do not matter, and leases from before a reboot are not valid.
 CREATE TABLE members (
     id TEXT PRIMARY KEY,
     group_id INTEGER NOT NULL REFERENCES groups ON DELETE CASCADE,
@@ -72,8 +72,8 @@ CREATE TABLE positions (
 
 CREATE INDEX positions_of_partition ON positions (partition_id);
 
--- Topics that a group began to wait for before they were there: it gets all of them, even
--- if it began at the latest record and none of its members lives when they appear.
+-- Topics that a group subscribed to before they were created. The group gets all their records,
+-- even if it starts at the latest record and has no live member when a topic is created.
 CREATE TABLE awaited (
     group_id INTEGER NOT NULL REFERENCES groups ON DELETE CASCADE,
     topic TEXT NOT NULL,

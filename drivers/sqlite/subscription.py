@@ -1,4 +1,4 @@
-"""Reading as a member of a group."""
+"""A subscription: reads as a member of a group."""
 
 import logging
 import sqlite3
@@ -7,38 +7,41 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, threads
+from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import Delivery, Positions
 from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 
 from . import blocks
-from .logfile import LogFile, TurnMissed
-from .membership import Claim, Membership, Terms
+from .logfile import LockTimeout, LogFile
+from .membership import Claim, MemberSettings, Membership
 from .retention import Retention
 
 LOG = logging.getLogger(__name__)
 
 _FORKED = after_fork.renewed()
 
-# Other processes' writes are noticed by looking; those of this one wake the waiting up.
-_FIRST_PAUSE = 0.001
-_LONGEST_PAUSE = 0.02
-# Somebody who never waits would never get a turn beside busy writers.
-_SHORTEST_TURN = 0.02
+# Writes of other processes are found by polling; a write of this process wakes up its own waiters.
+_FIRST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.02
+# A poll without a timeout would never get the lock from busy writers.
+_SHORTEST_TURN_SECONDS = 0.02
 
 
 class LogSubscription:
-    """A ``Subscription``. A thread renews its lease; it reads and claims in ``poll`` only."""
+    """A ``Subscription``. A thread renews its lease; only ``poll`` reads and claims partitions."""
 
     _claims: list[Claim]
     _joined: bool
     _locked_since: float
     _stop_renewing: threading.Event
 
-    def __init__(self, log: LogFile, terms: Terms, patience: float, retention: Retention) -> None:
+    def __init__(
+        self, log: LogFile, settings: MemberSettings, busy_timeout: float, retention: Retention
+    ) -> None:
         self._log = log
-        self._terms = terms
-        self._patience = patience
+        self._settings = settings
+        self._busy_timeout = busy_timeout
         self._retention = retention
         self.start_afresh()
         self._closed = False
@@ -51,10 +54,10 @@ class LogSubscription:
                 raise LogUnusable(f"log {self._log.path}: the subscription is closed; make a new one")
             try:
                 found = self._poll(limit, deadline)
-            except TurnMissed:
-                # The caller has little time; only a log that stays locked is news.
+            except LockTimeout:
+                # The caller's timeout may be short; only a log that stays locked is an error.
                 self._locked_since = self._locked_since or time.monotonic()
-                if time.monotonic() - self._locked_since >= self._patience:
+                if time.monotonic() - self._locked_since >= self._busy_timeout:
                     raise
                 return ()
             self._locked_since = 0.0
@@ -79,7 +82,7 @@ class LogSubscription:
             names = ", ".join(f"{topic}[{number}]" for topic, number in sorted(lost))
             raise CommitRefused(
                 f"log {self._log.path}: {names} went to another member of group "
-                f"{self._terms.group}; poll to learn what is owned now",
+                f"{self._settings.group}; poll to learn what is owned now",
                 frozenset((partition.topic, partition.number) for partition in lost),
             )
 
@@ -93,7 +96,7 @@ class LogSubscription:
         self._closed = True
         self._stop_renewing.set()
         with self._busy:
-            # Another one meanwhile, if the poll that was under way began anew.
+            # A poll that was under way may have made a new event.
             self._stop_renewing.set()
             if not self._joined:
                 return
@@ -103,44 +106,46 @@ class LogSubscription:
                 self._membership.leave(connection)
 
     def renew(self) -> None:
-        """Prolong the lease and keep house, from the thread that does so.
+        """Extend the lease and clean up; called from a thread of its own.
 
-        There may be nobody else who keeps it: the publishers may all have ended.
+        Subscriptions clean up too, because there may be no publishers any more.
         """
         try:
             with self._log.writing(give_up=self._stop_renewing.is_set) as connection:
                 self._membership.renew(connection)
         except MessagingException as error:
             if not self._closed:
-                LOG.warning("The lease of a member of group %s is not renewed: %s", self._terms.group, error)
+                LOG.warning(
+                    "The lease of a member of group %s was not renewed: %s", self._settings.group, error
+                )
             return
-        self._retention.tidy(give_up=self._stop_renewing.is_set)
+        self._retention.clean_up(give_up=self._stop_renewing.is_set)
 
     def start_afresh(self) -> None:
-        """Become a new member; in a child process the parent goes on as the old one."""
-        # Reentrant: a signal handler may close what its thread is polling.
+        """Become a new member in a child process; the parent remains the old one."""
+        # Reentrant, because a signal handler may close the subscription that its thread polls.
         self._busy = threading.RLock()
         self._reader = blocks.Reader()
         self._locked_since = 0.0
         self._become_new()
 
     def _become_new(self) -> None:
-        self._moves = self._log.moves
-        self._membership = Membership(self._terms)
+        self._times_moved = self._log.times_moved
+        self._membership = Membership(self._settings)
         self._joined = False
         self._claims = []
         self._next: dict[int, int] = {}
-        self._look_at = 0.0
+        self._next_check = 0.0
         self._stop_renewing = threading.Event()
 
     def _poll(self, limit: int, deadline: float) -> Sequence[Delivery]:
         while True:
-            with self._log.reading(max(_SHORTEST_TURN, deadline - time.monotonic())) as connection:
-                if self._moves != self._log.moves:
-                    self._follow()
+            with self._log.reading(max(_SHORTEST_TURN_SECONDS, deadline - time.monotonic())) as connection:
+                if self._times_moved != self._log.times_moved:
+                    self._join_moved_log()
                 while True:
                     version = _data_version(connection)
-                    self._settle_claims(connection, deadline)
+                    self._rebalance_if_due(connection, deadline)
                     if found := self._fetch(connection, limit):
                         return found
                     if not self._await_change(connection, version, deadline):
@@ -148,27 +153,27 @@ class LogSubscription:
             if self._closed or time.monotonic() >= deadline:
                 return ()
 
-    def _follow(self) -> None:
-        """Become a member of the file that is at the path now; nothing known of the old one holds."""
+    def _join_moved_log(self) -> None:
+        """Join the group in the file that is at the path now; all that was known is of the old file."""
         self._stop_renewing.set()
-        if self._terms.start == "latest":
-            # What is in it came after this member did.
-            self._terms = self._terms._replace(start="earliest")
+        if self._settings.start == "latest":
+            # The records in the new file came after this member joined.
+            self._settings = self._settings._replace(start="earliest")
         self._become_new()
 
-    def _settle_claims(self, connection: sqlite3.Connection, deadline: float) -> None:
-        """Trade partitions with the other members, when there is a reason to."""
+    def _rebalance_if_due(self, connection: sqlite3.Connection, deadline: float) -> None:
+        """Rebalance when members, claims or topics changed, or a member died."""
         now = time.monotonic()
-        due = now >= self._look_at
+        due = now >= self._next_check
         if self._joined and self._membership.is_current(connection):
             if not due:
                 return
-            self._look_at = now + self._terms.session / 4
-            if not self._membership.sees_dead(connection):
+            self._next_check = now + self._settings.session / 4
+            if not self._membership.has_dead_owner(connection):
                 return
-        turn = max(_SHORTEST_TURN, deadline - now)
-        # With the same connection: a fork that waits for it would keep a second one back.
-        with self._log.changing(connection, turn, lambda: self._closed):
+        turn = max(_SHORTEST_TURN_SECONDS, deadline - now)
+        # With the same connection: a fork that waits for this one would block a second one.
+        with self._log.transaction(connection, turn, lambda: self._closed):
             claims = self._membership.rebalance(connection)
         held = {claim.id for claim in self._claims}
         self._next = {
@@ -176,8 +181,8 @@ class LogSubscription:
         }
         self._claims = claims
         if not self._joined:
+            _renew_in_background(self, self._stop_renewing, self._settings.session / 3)
             self._joined = True
-            _renew_in_background(self, self._stop_renewing, self._terms.session / 3)
 
     def _fetch(self, connection: sqlite3.Connection, limit: int) -> list[Delivery]:
         frames: list[tuple[Claim, blocks.Frame]] = []
@@ -185,7 +190,7 @@ class LogSubscription:
         for claim in self._claims:
             position, end = self._next[claim.id], blocks.first_id(claim.id + 1)
             room = blocks.FRAME_BYTES
-            # A frame may be shorter than what is there: it is of so many blocks as seemed enough.
+            # A frame may have fewer records than there are: its number of blocks is an estimate.
             while left:
                 frame = self._reader.frame(connection, blocks.first_id(claim.id, position), end, left)
                 if frame is None:
@@ -199,7 +204,7 @@ class LogSubscription:
         found = [
             delivery for claim, frame in frames for delivery in blocks.deliveries(frame, claim.partition)
         ]
-        # Only now: had a later partition failed, nothing would have been handed over.
+        # Only now, because an error in a later partition would have lost the records of the others.
         for claim, frame in frames:
             self._advance(claim, frame)
         # The next poll begins with another partition, so that none starves.
@@ -211,25 +216,24 @@ class LogSubscription:
         if frame.start > position:
             LOG.warning(
                 "Group %s lost %d records of %s[%d]: they were deleted before they were read",
-                self._terms.group,
+                self._settings.group,
                 frame.start - position,
                 *claim.partition,
             )
         self._next[claim.id] = frame.stop
 
     def _await_change(self, connection: sqlite3.Connection, version: int, deadline: float) -> bool:
-        """Wait until the log changed or it is time to look; False to give the connection back."""
-        pause = _FIRST_PAUSE
-        while not self._closed and not self._log.wanted_back:
+        """Wait until the log changed or a check is due; return False to return the connection."""
+        backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        while not self._closed and not self._log.is_fork_waiting:
             now = time.monotonic()
             if now >= deadline:
                 return False
-            if now >= self._look_at or _data_version(connection) != version:
+            if now >= self._next_check or _data_version(connection) != version:
                 return True
             with self._log.changed:
-                self._log.changed.wait(min(pause, deadline - now))
-            self._log.check_place(connection)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+                self._log.changed.wait(min(backoff.pause(), deadline - now))
+            self._log.check_file(connection)
         return False
 
 
@@ -238,7 +242,7 @@ def _data_version(connection: sqlite3.Connection) -> int:
 
 
 def _renew_in_background(subscription: LogSubscription, stop: threading.Event, interval: float) -> None:
-    # Only a weak reference: a subscription that is dropped unclosed must not live on.
+    # A weak reference, so that a subscription that is dropped without close is freed.
     reference = weakref.ref(subscription)
 
     def run() -> None:
@@ -249,4 +253,4 @@ def _renew_in_background(subscription: LogSubscription, stop: threading.Event, i
             living.renew()
             del living
 
-    threading.Thread(target=run, name="notifier-kafka-lease", daemon=True).start()
+    threads.start(threading.Thread(target=run, name="notifier-kafka-lease", daemon=True), "renew the lease")

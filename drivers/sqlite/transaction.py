@@ -1,4 +1,4 @@
-"""Publishing all or nothing: SQLite's own transactions, and memory until then."""
+"""Publishing all or nothing: records wait in memory and are written in one SQLite transaction."""
 
 import time
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from .appender import Appender
 
 
 class LogTransaction:
-    """A ``Transaction``. Nothing is written before ``commit`` writes everything."""
+    """A ``Transaction``: ``commit`` writes all of its records."""
 
     def __init__(self, appender: Appender) -> None:
         self._appender = appender
@@ -35,5 +35,5 @@ class LogTransaction:
 
     def _open(self) -> list[Record]:
         if self._records is None:
-            raise DeliveryFailed("the transaction has ended: begin another one")
+            raise DeliveryFailed("the transaction has ended; begin another one")
         return self._records

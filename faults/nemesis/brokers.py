@@ -123,7 +123,7 @@ def disk_full(play: Play) -> None:
     node = play.cluster.node(number)
     with play.hit():  # noqa: SIM117
         with play.place.disks[number].full():
-            until(lambda: not node.alive(), "the broker to end itself")
+            until(lambda: not node.is_alive(), "the broker to end itself")
             play.mark()
             play.flow()
     play.cluster.start()

@@ -22,14 +22,14 @@ def client_cut_off(play: Play) -> None:
 
 def broker_cut_off(play: Play) -> None:
     """The other brokers cannot reach a leader, nor fetch from it; clients still reach all of them."""
-    cut = play.cluster.layout.ports[brokers.leader(play)[0] - 1]
+    cut = play.cluster.saved_state.ports[brokers.leader(play)[0] - 1]
     with play.hit(4), namespaces.dropped(*_both([cut.controller, cut.internal])):
         time.sleep(2 * CUT)
 
 
 def brokers_alone(play: Play) -> None:
     """No broker reaches another, either way; clients reach all of them."""
-    ports = [port for each in play.cluster.layout.ports for port in (each.controller, each.internal)]
+    ports = [port for each in play.cluster.saved_state.ports for port in (each.controller, each.internal)]
     with play.hit(4), namespaces.dropped(*_both(ports)):
         time.sleep(2 * CUT)
 
@@ -48,7 +48,7 @@ def leader_alone(play: Play) -> None:
 def one_way_loss(play: Play) -> None:
     """What a leader answers its clients is lost, what they say arrives."""
     number = brokers.leader(play)[0]
-    with play.hit(4), namespaces.dropped(f"sport {play.cluster.layout.ports[number - 1].client}"):
+    with play.hit(4), namespaces.dropped(f"sport {play.cluster.saved_state.ports[number - 1].client}"):
         time.sleep(CUT)
 
 
@@ -91,7 +91,7 @@ def proxy(play: Play) -> Proxy:
 
 
 def client_ports(play: Play) -> list[str]:
-    return _both([each.client for each in play.cluster.layout.ports])
+    return _both([each.client for each in play.cluster.saved_state.ports])
 
 
 def _both(ports: list[int]) -> list[str]:

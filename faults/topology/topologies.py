@@ -123,7 +123,7 @@ def _small_disk(directory: pathlib.Path) -> Iterator[Place]:
 @contextlib.contextmanager
 def _three(directory: pathlib.Path) -> Iterator[Place]:
     # With logins, brokers talk to each other on ports of their own, so that they can be cut apart.
-    with _cluster(Cluster(directory, 3, security=Security(sasl="plain"), leashed=True)) as cluster:
+    with _cluster(Cluster(directory, 3, security=Security(sasl="plain"), ends_with_parent=True)) as cluster:
         yield Place(cluster)
 
 
@@ -131,8 +131,11 @@ def _three(directory: pathlib.Path) -> Iterator[Place]:
 def _proxied(directory: pathlib.Path) -> Iterator[Place]:
     proxy = Proxy()
     told = {"advertised.listeners": f"CLIENT://{_proxied_host()}:{proxy.port}"}
-    with _cluster(Cluster(directory, properties=told, leashed=True)) as cluster, contextlib.closing(proxy):
-        proxy.target = cluster.layout.ports[0].client
+    with (
+        _cluster(Cluster(directory, properties=told, ends_with_parent=True)) as cluster,
+        contextlib.closing(proxy),
+    ):
+        proxy.target = cluster.saved_state.ports[0].client
         yield Place(cluster, proxy=proxy)
 
 
@@ -143,7 +146,7 @@ def _proxied_host() -> str:
 @contextlib.contextmanager
 def _disks(directory: pathlib.Path) -> Iterator[Place]:
     with contextlib.ExitStack() as stack:
-        cluster = Cluster(directory, 3, leashed=True)
+        cluster = Cluster(directory, 3, ends_with_parent=True)
         disks = {node.number: Disk(node.data) for node in cluster.nodes}
         for disk in disks.values():
             stack.callback(disk.close)
@@ -154,8 +157,8 @@ def _disks(directory: pathlib.Path) -> Iterator[Place]:
 @contextlib.contextmanager
 def _apart(directory: pathlib.Path) -> Iterator[Place]:
     directory.mkdir()
-    cluster = Cluster(directory, 3, leashed=True)
-    with contextlib.closing(Apart(cluster.layout.ports)) as apart:
+    cluster = Cluster(directory, 3, ends_with_parent=True)
+    with contextlib.closing(Apart(cluster.saved_state.ports)) as apart:
         cluster.java = apart.java(java.find(java.KAFKA).path, directory / "java")
         with _cluster(cluster):
             yield Place(cluster, apart=apart)

@@ -45,7 +45,7 @@ def _logs(fixture: object) -> list[Path]:
 def _started(directory: Path, *arguments: Any, **options: Any) -> Any:
     from notifier_kafka.contract import plugins
 
-    cluster = plugins.load(NAMESPACE, "kafka")(directory, *arguments, leashed=True, **options)
+    cluster = plugins.load(NAMESPACE, "kafka")(directory, *arguments, ends_with_parent=True, **options)
     cluster.start()
     return cluster
 

@@ -1,29 +1,34 @@
-"""One node of the local cluster: its files, its process, and when it is ready."""
+"""One node of the local cluster: its files, its process, and whether it is ready."""
 
 import contextlib
 import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from notifier_kafka.errors import TransportUnavailable
 
+from . import java_command
 from .broker_users import write_private
-from .process import Process, environment, spawn
+from .java_command import SHORT_LIVED, Runtime
+from .process import Process, spawn
+from .saved_state import random_id
 
-# The last line of a start: the broker is registered, unfenced and takes clients.
+# Logged at the end of a start, when the broker is registered, unfenced and accepts clients.
 _READY = "Kafka Server started"
-_TROUBLE = re.compile(
+_ERROR_LINE = re.compile(
     r" (ERROR|FATAL) |^Exception in|^Error|^Caused by|^[a-z.]+\.[A-Z]\w*(Exception|Error)\b"
 )
-_BEAT = 0.05
-_FORMAT_TIMEOUT = 60.0
+_LOG_CHECK_SECONDS = 0.05
+_FORMAT_TIMEOUT_SECONDS = 60.0
+_KILL_TIMEOUT_SECONDS = 60.0
 
-# Half the processor time of a start; less throughput afterwards.
-_SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+# Properties that a user may set and that change what the format writes, or where.
+_FORMAT_PROPERTIES = ("log.dir", "metadata.", "node.", "broker.id", "process.", "controller.", "unstable.")
 _LOG4J = """status = error
 appender.file.type = RollingFile
 appender.file.name = file
@@ -41,21 +46,16 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
-class Runtime(NamedTuple):
-    """What runs a broker: a Java, and where Apache Kafka's classes are."""
+class BrokerNode:
+    """A broker that is a controller too. Its data stay when its process ends."""
 
-    java: Path
-    classpath: str
-
-
-class Node:
-    """A broker that is a controller too. Its data outlive its process."""
-
-    def __init__(self, directory: Path, number: int, process: Process | None, *, leashed: bool) -> None:
+    def __init__(
+        self, directory: Path, number: int, process: Process | None, *, ends_with_parent: bool
+    ) -> None:
         self.directory = directory
         self.number = number
         self.process = process
-        self._leashed = leashed
+        self._ends_with_parent = ends_with_parent
         self._read_from = 0
 
     @property
@@ -65,92 +65,103 @@ class Node:
 
     @property
     def data(self) -> Path:
-        """Where the broker keeps its data."""
+        """The directory of the broker's data."""
         return self.directory / "data"
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Write the files that the node starts with."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        text = "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
-        write_private(self.directory / "server.properties", text)
-        write_private(
-            self.directory / "log4j2.properties", _LOG4J.format(directory=_escape(str(self.directory)))
-        )
+        java_command.write_properties(self._properties, properties)
+        log4j = _LOG4J.format(directory=java_command.escape(str(self.directory)))
+        write_private(self._log4j, log4j)
 
     def format(self, runtime: Runtime, cluster_id: str, arguments: list[str]) -> None:
-        """Prepare the data directory. One that is prepared is left as it is."""
-        if (self.data / "meta.properties").exists():
+        """Prepare the data directory with ``StorageTool``, unless it is prepared."""
+        if self._is_formatted():
             return
-        command = self._command(runtime, "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id)
-        command += ["--config", str(self.directory / "server.properties"), *arguments]
-        command[1:1] = _SHORT_LIVED
-        # By a file, because everybody may read the arguments of a process, passwords among them.
-        given = self.directory / "format.arguments"
-        write_private(given, "\n".join(map(_quote, command[1:])))
+        command = runtime.command(
+            *("kafka.tools.StorageTool", "format", "--cluster-id", cluster_id),
+            *("--config", str(self._properties), *arguments),
+            options=(*SHORT_LIVED, f"-Dlog4j2.configurationFile={self._log4j}"),
+        )
         try:
-            ran = subprocess.run(  # noqa: S603 - built here
-                [command[0], f"@{given}"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=environment(),
-                text=True,
-                timeout=_FORMAT_TIMEOUT,
-                check=False,
-            )
+            ran = java_command.run(command, self.directory / "format.arguments", _FORMAT_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise TransportUnavailable(f"node {self.number} did not prepare {self.data} in time") from error
-        finally:
-            given.unlink()
+            raise TransportUnavailable(f"node {self.number} did not format {self.data} in time") from error
         if ran.returncode:
-            said = _trouble((ran.stderr + ran.stdout).splitlines())
-            raise TransportUnavailable(f"node {self.number} cannot prepare {self.data}: {said}")
+            cause = _error_line((ran.stderr + ran.stdout).splitlines())
+            raise TransportUnavailable(f"node {self.number} cannot format {self.data}: {cause}")
 
-    def launch(self, runtime: Runtime) -> Process:
-        """Start the process, without waiting until the broker takes clients."""
+    def format_from(self, checkpoint: Path, cluster_id: str) -> None:
+        """Prepare the data directory as the ``StorageTool`` that wrote ``checkpoint``, but without a JVM."""
+        if self._is_formatted():
+            return
+        self.data.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(checkpoint, self.data / BOOTSTRAP_CHECKPOINT)
+        lines = (
+            f"node.id={self.number}",
+            f"directory.id={random_id()}",
+            "version=1",
+            f"cluster.id={cluster_id}",
+        )
+        part = self.data / "meta.properties.part"
+        part.write_text("\n".join(("#", *lines, "")), "utf-8")
+        # Last and in one step, because it is the mark of a directory that is formatted.
+        part.replace(self._meta)
+
+    def launch(self, runtime: Runtime, *options: str) -> Process:
+        """Start the process, without waiting until it is ready; ``options`` are for the JVM."""
         with contextlib.suppress(FileNotFoundError):
             self._read_from = self.log.stat().st_size
-        command = self._command(runtime, "kafka.Kafka", str(self.directory / "server.properties"))
-        self.process = spawn(command, self.directory / "output", leashed=self._leashed)
+        options += ("-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={self._log4j}")
+        options += SHORT_LIVED if self._ends_with_parent else ()
+        command = runtime.command("kafka.Kafka", str(self._properties), options=options)
+        self.process = spawn(command, self.directory / "output", ends_with_parent=self._ends_with_parent)
         return self.process
 
     def wait_ready(self, deadline: float) -> None:
-        """Wait until the broker takes clients, at most until ``deadline`` of the monotonic clock."""
+        """Wait until the broker accepts clients, at most until ``deadline`` of the monotonic clock."""
         while not self._is_ready():
-            if not (self.process and self.process.alive()):
+            if not (self.process and self.process.is_alive()):
                 raise TransportUnavailable(f"node {self.number} ended while starting: {self._cause()}")
             if time.monotonic() > deadline:
-                raise TransportUnavailable(f"node {self.number} is not ready in time: {self._cause()}")
-            time.sleep(_BEAT)
+                raise TransportUnavailable(f"node {self.number} was not ready in time: {self._cause()}")
+            time.sleep(_LOG_CHECK_SECONDS)
 
-    def alive(self) -> bool:
-        """Tell whether the process runs; it may not be ready yet."""
-        return self.process is not None and self.process.alive()
+    def is_alive(self) -> bool:
+        """Tell whether the process runs, ready or not."""
+        return self.process is not None and self.process.is_alive()
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """Send a signal; after a deadly one wait for the end."""
+        """Send a signal; after SIGKILL wait for the end."""
         if self.process and self.process.send(number) and number == signal.SIGKILL:
-            self.process.wait(_FORMAT_TIMEOUT)
+            self.process.wait(_KILL_TIMEOUT_SECONDS)
 
     def end(self, timeout: float) -> None:
-        """Wait for the end of a process that was asked to stop; kill it after ``timeout``."""
+        """Wait for the end of a process that was told to stop; kill it after ``timeout``."""
         if self.process and not self.process.wait(timeout):
-            # Nothing acknowledged is lost by that, the next start only takes longer.
+            # Acknowledged records are not lost; only the next start takes longer.
             self.kill()
 
-    def _command(self, runtime: Runtime, main: str, *arguments: str) -> list[str]:
-        return [
-            str(runtime.java),
-            # Three of them share the machine with what uses them.
-            *("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", *(_SHORT_LIVED if self._leashed else ())),
-            "-Djava.awt.headless=true",
-            f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
-            *("-cp", runtime.classpath, main, *arguments),
-        ]
+    @property
+    def _properties(self) -> Path:
+        return self.directory / "server.properties"
+
+    @property
+    def _log4j(self) -> Path:
+        return self.directory / "log4j2.properties"
+
+    @property
+    def _meta(self) -> Path:
+        return self.data / "meta.properties"
+
+    def _is_formatted(self) -> bool:
+        return self._meta.exists()
 
     def _lines(self) -> list[str]:
         try:
             with self.log.open("rb") as file:
-                # A file that rolled over is shorter than it was.
+                # A log that was rolled over is shorter than before.
                 file.seek(self._read_from if self._read_from <= self.log.stat().st_size else 0)
                 return file.read().decode("utf-8", "replace").splitlines()
         except FileNotFoundError:
@@ -162,22 +173,15 @@ class Node:
     def _cause(self) -> str:
         with contextlib.suppress(FileNotFoundError):
             output = (self.directory / "output").read_text("utf-8", "replace").splitlines()
-            return f"{_trouble(self._lines() + output)}; see {self.log}"
+            return f"{_error_line(self._lines() + output)}; see {self.log}"
         return f"see {self.log}"
 
 
-def _trouble(lines: list[str]) -> str:
-    telling = [line.strip() for line in lines if _TROUBLE.search(line)]
-    return (telling or [line.strip() for line in lines if line.strip()] or ["it said nothing"])[-1]
+def has_usual_format(properties: Mapping[str, str]) -> bool:
+    """Tell whether a node with these properties of the user's is formatted as one without them."""
+    return not any(name.startswith(_FORMAT_PROPERTIES) for name in properties)
 
 
-def _quote(argument: str) -> str:
-    escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _escape(value: str) -> str:
-    # Java reads the files of properties as Latin-1.
-    units = value.replace("\\", "\\\\").encode("utf-16-be")
-    codes = [int.from_bytes(units[n : n + 2]) for n in range(0, len(units), 2)]
-    return "".join(chr(code) if 32 <= code < 127 else f"\\u{code:04x}" for code in codes)
+def _error_line(lines: list[str]) -> str:
+    errors = [line.strip() for line in lines if _ERROR_LINE.search(line)]
+    return (errors or [line.strip() for line in lines if line.strip()] or ["it printed nothing"])[-1]

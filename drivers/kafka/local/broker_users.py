@@ -1,4 +1,4 @@
-"""Who may talk to the local cluster: its security, its users, and the files that clients use."""
+"""The security of the local cluster: its users, and the configuration files for clients."""
 
 import secrets
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from notifier_kafka.errors import ConfigurationError
 from ..options import GROUP
 from .certificates import Authority
 
-# Each may do everything, whatever the ACLs say: the brokers among themselves, and a person.
+# These may do everything, whatever the ACLs say: the brokers themselves, and an administrator.
 BROKER = "broker"
 ADMIN = "admin"
-# Who may do what ACLs allow.
+# This one may do what ACLs allow.
 CLIENT = "client"
 
 MECHANISMS = {"plain": ("PLAIN",), "scram": ("SCRAM-SHA-512", "SCRAM-SHA-256")}
@@ -23,7 +23,7 @@ SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 @dataclass(frozen=True)
 class Security:
-    """How clients connect and log in. ``hosts`` are those that the server certificates are for."""
+    """How clients connect and log in. ``hosts`` are the names in the brokers' certificates."""
 
     tls: bool = False
     sasl: str | None = None
@@ -32,9 +32,9 @@ class Security:
 
     def __post_init__(self) -> None:
         if self.sasl is not None and self.sasl not in MECHANISMS:
-            raise ConfigurationError(f"sasl is plain or scram, not {self.sasl!r}")
+            raise ConfigurationError(f"sasl must be plain or scram, not {self.sasl!r}")
         if self.acls and not (self.tls or self.sasl):
-            raise ConfigurationError("acls need to know who a client is: add sasl or tls")
+            raise ConfigurationError("acls need to know the user of a client: add sasl or tls")
 
     def __str__(self) -> str:
         login = f"login by {self.sasl}" if self.sasl else "no login"
@@ -42,7 +42,7 @@ class Security:
 
     @property
     def open(self) -> bool:
-        """Whether everybody is let in unseen."""
+        """Whether every client may connect, unencrypted and without a login."""
         return not (self.tls or self.sasl)
 
     @property
@@ -59,12 +59,12 @@ class Security:
 
 
 def new_passwords() -> dict[str, str]:
-    """Make a password for each user."""
+    """Create a password for each user."""
     return {user: secrets.token_hex(16) for user in (BROKER, ADMIN, CLIENT)}
 
 
 def scram_arguments(security: Security, passwords: Mapping[str, str]) -> list[str]:
-    """Say which users the format of a new cluster makes."""
+    """Return the arguments of ``StorageTool format`` that create the SCRAM users."""
     if security.sasl != "scram":
         return []
     users = [
@@ -92,14 +92,14 @@ def client_options(
 
 
 def ini(url: str, options: Mapping[str, str]) -> str:
-    """Write the configuration file with which notifier-kafka reaches the cluster."""
-    # oslo.config would take a dollar in a path for a reference.
+    """Return the text of a configuration file with which notifier-kafka connects to the cluster."""
+    # In oslo.config a dollar begins a reference to another option.
     lines = "".join(f"{name} = {value.replace('$', '$$')}\n" for name, value in options.items())
     return f"[DEFAULT]\ntransport_url = {url}\n\n[{GROUP}]\n{lines}"
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that nobody else may read: it holds passwords or keys."""
+    """Write a file that no other user may read, because it contains passwords or keys."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     path.write_text(text, encoding="utf-8")

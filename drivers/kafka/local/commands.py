@@ -20,11 +20,11 @@ from .saved_state import SIZES
 
 DEFAULT_PORT = 9092
 COLUMNS = ("node", "address", "state", "pid", "log")
-_BEAT = 0.2
+_FOLLOW_SECONDS = 0.2
 
 
 def default_directory() -> Path:
-    """Say where the cluster of a user is who names no directory."""
+    """Return the directory of the cluster when the user gives none."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state, "notifier-kafka", "broker")
 
@@ -38,28 +38,32 @@ def _add_directory(parser: argparse.ArgumentParser) -> None:
 
 
 class StartBroker(ShowOne):
-    """Start a local Kafka cluster, and say how to reach it.
+    """Start a local Kafka cluster, and print how to connect to it.
 
-    On this machine's loopback only, with the data of the last time. The first start fetches
-    Apache Kafka into the user's cache. It runs until 'broker stop'.
+    It listens on loopback only and keeps its data. The first start downloads Apache Kafka
+    into the user's cache. It runs until 'broker stop'.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add = parser.add_argument
-        add("--nodes", type=int, choices=SIZES, help="How many brokers. Default: 1, or as the last time.")
-        add("--tls", action="store_true", help="Encrypt, with an authority and certificates of its own.")
-        add("--sasl", choices=sorted(MECHANISMS), help="Ask clients to log in.")
+        add("--nodes", type=int, choices=SIZES, help="Number of brokers. Default: 1, or as before.")
+        add(
+            "--tls",
+            action="store_true",
+            help="Encrypt connections, with an authority and certificates of its own.",
+        )
+        add("--sasl", choices=sorted(MECHANISMS), help="Require clients to log in.")
         add(
             "--acls",
             action="store_true",
-            help="Allow the user client only what ACLs say. With --sasl or --tls.",
+            help="Allow the user client only what ACLs allow. Needs --sasl or --tls.",
         )
         add(
             "--port",
             type=int,
-            help="Port of the first broker; the next ones follow. 0 takes free ones. "
-            f"Default: {DEFAULT_PORT}, or those of the last time.",
+            help="Port of the first broker; the others take the next ones. 0 takes free ports. "
+            f"Default: {DEFAULT_PORT}, or the same as before.",
         )
         _add_directory(parser)
         return parser
@@ -70,9 +74,9 @@ class StartBroker(ShowOne):
         jar_download.fetch(jars.KAFKA, cluster.java)
         cluster.start()
         found = {"transport_url": cluster.url}
-        if not cluster.layout.security.open:
+        if not cluster.saved_state.security.open:
             found["config_file"] = str(cluster.ini(ADMIN))
-        if cluster.layout.security.acls:
+        if cluster.saved_state.security.acls:
             found["config_file_of_client"] = str(cluster.ini(CLIENT))
         return tuple(found), tuple(found.values())
 
@@ -81,7 +85,7 @@ class StartBroker(ShowOne):
     ) -> int:
         if parsed_args.formatter != "table":
             return int(super().produce_output(parsed_args, column_names, data))
-        # As a file of options has it, to be copied from the terminal.
+        # In the syntax of a configuration file, to copy it from the terminal.
         for name, value in zip(column_names, data, strict=True):
             self.app.stdout.write(f"{name} = {value}\n")
         return 0
@@ -98,7 +102,7 @@ def _described(given: argparse.Namespace) -> Cluster:
 
 
 class StopBroker(Lister):
-    """Stop the local Kafka cluster, and show that. Its data stay."""
+    """Stop the local Kafka cluster, and show its brokers. The data stay."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -112,7 +116,7 @@ class StopBroker(Lister):
 
 
 class ShowBroker(Lister):
-    """Show which brokers of the local Kafka cluster run."""
+    """Show the brokers of the local Kafka cluster, and whether they run."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -128,10 +132,8 @@ class ShowBrokerLog(Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("--node", type=int, default=1, help="Which broker, from 1 on. Default: 1.")
-        parser.add_argument(
-            "--follow", action="store_true", help="Go on with what is added, until interrupted."
-        )
+        parser.add_argument("--node", type=int, default=1, help="Number of the broker, from 1. Default: 1.")
+        parser.add_argument("--follow", action="store_true", help="Print new lines too, until interrupted.")
         _add_directory(parser)
         return parser
 
@@ -139,7 +141,7 @@ class ShowBrokerLog(Command):
         log = Cluster.open(parsed_args.directory).logs(parsed_args.node)
         try:
             for part in _read(log, follow=parsed_args.follow):
-                # Clients choose some of what a broker logs.
+                # Clients control some of the text that a broker logs.
                 end = "\n" if part.endswith("\n") else ""
                 self.app.stdout.write(text.visible(part.removesuffix("\n")) + end)
                 self.app.stdout.flush()
@@ -152,12 +154,12 @@ def _status(cluster: Cluster) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
 
 
 def _read(log: Path, *, follow: bool) -> Iterator[str]:
-    """Yield the lines of a log, and those that come, also after it was rolled over."""
+    """Yield the lines of a log; with ``follow`` also new lines, even after the log was rolled over."""
     while True:
         with log.open(encoding="utf-8", errors="replace") as file:
             yield from file
             while follow and os.fstat(file.fileno()).st_ino == log.stat().st_ino:
-                time.sleep(_BEAT)
+                time.sleep(_FOLLOW_SECONDS)
                 yield from file
         if not follow:
             return

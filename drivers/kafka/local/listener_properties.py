@@ -1,4 +1,4 @@
-"""The properties of a node of the local cluster: its roles, its listeners, who is let in."""
+"""The properties of a node of the local cluster: roles, network listeners, authentication."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ HOST = "127.0.0.1"
 
 
 class Ports(NamedTuple):
-    """Where a node listens: to clients, to other controllers, to other brokers (when secured)."""
+    """The ports of a node: for clients, for controllers, and for brokers when clients are secured."""
 
     client: int
     controller: int
@@ -19,7 +19,7 @@ class Ports(NamedTuple):
 
 
 def properties(number: int, data: Path, ports: Sequence[Ports], *, secured: bool) -> dict[str, str]:
-    """Build what every node has, for the node of that number, from 1 on."""
+    """Build the properties that every cluster needs, for the node ``number`` (from 1)."""
     mine = ports[number - 1]
     listeners = f"CLIENT://{HOST}:{mine.client}"
     if secured:
@@ -55,15 +55,15 @@ def _replication(nodes: int) -> dict[str, str]:
 
 def _timing() -> dict[str, str]:
     return {
-        # The first member of a group would otherwise wait 3 s for others.
+        # By default the first member of a group waits 3 s for others.
         "group.initial.rebalance.delay.ms": "0",
-        # A dead leader is replaced in 2.5 to 5 s rather than 9 to 12 s.
+        # A dead leader is replaced within 2.5 to 5 s, not 9 to 12 s.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "500",
         "controller.quorum.election.timeout.ms": "1000",
         "controller.quorum.fetch.timeout.ms": "2000",
         "replica.lag.time.max.ms": "5000",
-        # What a client asks for in the classic protocol; with KIP-848 the broker decides.
+        # In the classic protocol the client chooses within these; with KIP-848 the broker decides.
         "group.min.session.timeout.ms": "1000",
         "group.consumer.min.session.timeout.ms": "1000",
         "group.consumer.min.heartbeat.interval.ms": "200",
@@ -75,7 +75,7 @@ def _timing() -> dict[str, str]:
 def security_properties(
     security: Security, passwords: Mapping[str, str], authority: Authority
 ) -> dict[str, str]:
-    """Build the properties that say how each listener lets clients in."""
+    """Build the properties for encryption, logins and ACLs of each network listener."""
     if security.open:
         return {
             "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -93,9 +93,9 @@ def security_properties(
 
 
 def _among_brokers(password: str) -> dict[str, str]:
-    # A password of their own: an open listener for the brokers would let everybody in
-    # behind the back of the secured one. PLAIN, because a controller has no SCRAM users
-    # before there is a quorum; the connection never leaves the machine.
+    # Brokers have a password too: an open listener for them would let any client bypass the
+    # secured one. PLAIN, because controllers have no SCRAM users before there is a quorum; the
+    # connections never leave the machine.
     login = f'{PLAIN_LOGIN} required username="{BROKER}" password="{password}" user_{BROKER}="{password}";'
     found = {
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
@@ -108,7 +108,7 @@ def _among_brokers(password: str) -> dict[str, str]:
 
 
 def _tls(security: Security, authority: Authority) -> dict[str, str]:
-    # Without a login the certificate is what tells who a client is.
+    # Without a login, the certificate identifies the client.
     required = security.acls and not security.sasl
     return {
         "listener.name.client.ssl.keystore.type": "PEM",
@@ -124,7 +124,7 @@ def _sasl(security: Security, passwords: Mapping[str, str]) -> dict[str, str]:
     found = {"listener.name.client.sasl.enabled.mechanisms": ",".join(security.mechanisms)}
     users = " ".join(f'user_{user}="{passwords[user]}"' for user in (ADMIN, CLIENT))
     for mechanism in security.mechanisms:
-        # The users of SCRAM are in the cluster's metadata.
+        # SCRAM users are in the metadata of the cluster.
         login = f"{PLAIN_LOGIN} required {users};" if mechanism == "PLAIN" else f"{SCRAM_LOGIN} required;"
         found[f"listener.name.client.{mechanism.lower()}.sasl.jaas.config"] = login
     return found

@@ -1,4 +1,4 @@
-"""A process by its id and its birth, so that a signal never reaches another with a recycled id."""
+"""A process by its id and its start time, so that no signal reaches another one with the same id."""
 
 import concurrent.futures
 import contextlib
@@ -12,25 +12,31 @@ from pathlib import Path
 
 from . import kill_with_parent
 
+# Positions in /proc/PID/stat after the name of the program.
 _START_TIME = 19
 _STATE = 0
 
-# A leash ends with the thread that holds it: one that lasts as long as this process.
-_holder = concurrent.futures.ThreadPoolExecutor(1, "notifier-kafka-leash")
+# The kernel kills a program when the thread that started it ends, so this one lasts as long as the process.
+_starter = concurrent.futures.ThreadPoolExecutor(1, "notifier-kafka-starter")
+
+# -I and -S: without site-packages Python starts faster.
+_KILL_WITH_PARENT = (sys.executable, "-I", "-S", kill_with_parent.__file__)
 
 
 @dataclass(frozen=True)
 class Process:
+    """``birth`` is the boot and the time that it started."""
+
     pid: int
     birth: str
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Tell whether the process still runs."""
         with self._open() as descriptor:
             return descriptor is not None
 
     def send(self, number: int) -> bool:
-        """Send a signal; return whether there was a process to send it to."""
+        """Send a signal; return whether the process still ran."""
         with self._open() as descriptor:
             if descriptor is None:
                 return False
@@ -38,7 +44,7 @@ class Process:
             return True
 
     def wait(self, timeout: float) -> bool:
-        """Wait for its end; return whether it came within ``timeout``."""
+        """Wait for its end; return whether it ended within ``timeout``."""
         with self._open() as descriptor:
             if descriptor is None:
                 return True
@@ -51,8 +57,8 @@ class Process:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[int | None]:
-        # A descriptor stands for one process for ever, so the order matters: first the
-        # descriptor, then the look at whose it is.
+        # A descriptor never changes its process, so the order matters: first open the
+        # descriptor, then check which process it is.
         descriptor = None
         with contextlib.suppress(OSError):
             descriptor = os.pidfd_open(self.pid)
@@ -65,26 +71,24 @@ class Process:
                 self._reap()
 
     def _reap(self) -> None:
-        # Not a child when another process started it.
+        # It is not our child when another process started it.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)
 
 
-def spawn(command: list[str], output: Path, *, leashed: bool) -> Process:
-    """Start a program in a session of its own; what it prints goes to ``output``.
+def spawn(command: list[str], output: Path, *, ends_with_parent: bool) -> Process:
+    """Start a program in a session of its own; its output goes to the file ``output``.
 
-    ``leashed``: it is killed when this process ends, however that happens.
+    With ``ends_with_parent`` the kernel kills it when this process ends, also when that is killed.
     """
-    if leashed:
-        return _holder.submit(
-            _spawn, [sys.executable, kill_with_parent.__file__, str(os.getpid()), *command], output
-        ).result()
+    if ends_with_parent:
+        return _starter.submit(_spawn, [*_KILL_WITH_PARENT, str(os.getpid()), *command], output).result()
     return _spawn(command, output)
 
 
 def environment() -> dict[str, str]:
-    """What Java programs are started with."""
-    # Java can open no file with another letter in its name where the locale has only ASCII.
+    """Return the environment for Java programs."""
+    # With an ASCII locale, Java cannot open a file whose name has other letters.
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
@@ -95,15 +99,15 @@ def _spawn(command: list[str], output: Path) -> Process:
         (os.POSIX_SPAWN_OPEN, 1, str(output), flags, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    # Not subprocess.Popen, which complains when it is forgotten while its program lives on.
+    # Not subprocess.Popen, which warns when it is freed while its program runs.
     pid = os.posix_spawn(command[0], command, environment(), file_actions=actions, setsid=True)
     return Process(pid, _birth(pid) or "")
 
 
 def _birth(pid: int) -> str | None:
-    """Say when the process of an id began; None when it ended."""
+    """Return when the process of an id started; None when it has ended."""
     try:
-        # The name of the program may hold spaces and brackets.
+        # The name of the program may contain spaces and brackets.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

@@ -125,7 +125,7 @@ class Demo(Lister):
             jar_download.fetch(name, java_option)
         bar = Bar("broker")
         bar.show(0, "starting")
-        cluster = plugins.load("notifier_kafka.clusters", "kafka")(directory / "kafka", leashed=True)
+        cluster = plugins.load("notifier_kafka.clusters", "kafka")(directory / "kafka", ends_with_parent=True)
         cluster.java = java_option
         cluster.start()
         bar.end(cluster.url)

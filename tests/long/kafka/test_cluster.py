@@ -100,7 +100,7 @@ def test_a_broker_takes_records_and_gives_them_back(kafka_cluster: Cluster) -> N
 
 
 def test_a_broker_listens_on_loopback_only(kafka_cluster: Cluster) -> None:
-    ports = kafka_cluster.layout.ports[0]
+    ports = kafka_cluster.saved_state.ports[0]
     assert listening(ports.client) | listening(ports.controller) <= {
         "0100007F",
         "0000000000000000FFFF00000100007F",
@@ -187,22 +187,22 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
 
 
 def test_a_wrong_property_is_quoted(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, properties={"log.cleaner.dedupe.buffer.size": "1"}, leashed=True)
+    cluster = Cluster(tmp_path, properties={"log.cleaner.dedupe.buffer.size": "1"}, ends_with_parent=True)
     with pytest.raises(TransportUnavailable, match="must be at least 1MB"):
         cluster.start()
 
 
 def test_a_port_alone_takes_as_many_nodes_as_the_last_time(tmp_path: Path) -> None:
     made = Cluster(tmp_path, 3)
-    made.layout.save(tmp_path)
-    port = made.layout.ports[0].client
+    made.saved_state.save(tmp_path)
+    port = made.saved_state.ports[0].client
     given = {"directory": str(tmp_path), "nodes": None, "tls": False, "sasl": None, "acls": False}
     assert len(commands._described(argparse.Namespace(port=port, **given)).nodes) == 3
 
 
 def test_a_broker_that_does_not_start_is_quoted_and_ended(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, leashed=True)
-    with socket.create_server(("127.0.0.1", cluster.layout.ports[0].controller)):
+    cluster = Cluster(tmp_path, ends_with_parent=True)
+    with socket.create_server(("127.0.0.1", cluster.saved_state.ports[0].controller)):
         with pytest.raises(TransportUnavailable, match=r"Address already in use.*see .*server.log"):
             cluster.start()
         assert cluster.status()[0]["state"] == "stopped"
@@ -224,13 +224,13 @@ def test_what_was_acknowledged_survives_kill_and_stop(make_kafka_cluster: Cluste
     assert read(login(cluster), "kept", 2) == [b"one", b"two"]
 
 
-def test_a_leashed_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+def test_a_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     # With what a path may hold, and a Java or a file of properties may stumble over.
     directory = tmp_path / 'a brøker\'s = "data" \\n'
     program = (
         "import sys, time\n"
         "from notifier_kafka_drivers.kafka.local.cluster import Cluster\n"
-        "cluster = Cluster(sys.argv[1], leashed=True)\n"
+        "cluster = Cluster(sys.argv[1], ends_with_parent=True)\n"
         "cluster.start()\n"
         "print(cluster.status()[0]['pid'], flush=True)\n"
         "time.sleep(600)\n"
@@ -312,7 +312,7 @@ def test_nobody_else_reads_a_secret(tmp_path: Path) -> None:
     assert not (tmp_path / "it").exists()
     with cluster._locked():
         cluster._configure()
-    passwords = cluster.layout.passwords.values()
+    passwords = cluster.saved_state.passwords.values()
     telling = [
         path
         for path in cluster.directory.rglob("*")
@@ -322,14 +322,14 @@ def test_nobody_else_reads_a_secret(tmp_path: Path) -> None:
     assert {path.name for path in telling} >= {"cluster.json", "admin.conf", "server.properties", "ca.key"}
     for path in [cluster.directory, *telling]:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-    assert not any(password in repr(cluster.layout) for password in passwords)
+    assert not any(password in repr(cluster.saved_state) for password in passwords)
 
 
 def test_a_process_with_a_recycled_id_is_left_alone(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     with subprocess.Popen(["sleep", "600"]) as bystander:
-        cluster.layout.processes[1] = Process(bystander.pid, "another boot/1")
-        cluster.layout.save(cluster.directory)
+        cluster.saved_state.processes[1] = Process(bystander.pid, "another boot/1")
+        cluster.saved_state.save(cluster.directory)
         opened = Cluster.open(tmp_path)
         assert opened.status()[0]["state"] == "stopped"
         opened.stop()

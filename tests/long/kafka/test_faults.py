@@ -151,7 +151,7 @@ def test_what_of_a_batch_has_its_receipt_keeps_it_when_the_broker_goes(
 ) -> None:
     with contextlib.closing(LockingProxy()) as proxy:
         told = {"advertised.listeners": f"CLIENT://127.0.0.1:{proxy.port}"}
-        proxy.target = port = make_kafka_cluster(properties=told).layout.ports[0].client
+        proxy.target = port = make_kafka_cluster(properties=told).saved_state.ports[0].client
         driver = connect_to(f"kafka://127.0.0.1:{proxy.port}", batch_size=16384)
         driver.admin().create_topic(topic, 1, {"max.message.bytes": "20000"})
         failures: list[Record] = []

@@ -30,7 +30,7 @@ SOON = {"metadata.max.age.ms": "500"}
 def proxy(make_kafka_cluster: ClusterMaker) -> Iterator[ForgettingProxy]:
     with contextlib.closing(ForgettingProxy()) as made:
         told = {"advertised.listeners": f"CLIENT://127.0.0.1:{made.port}"}
-        made.target = make_kafka_cluster(properties=told).layout.ports[0].client
+        made.target = make_kafka_cluster(properties=told).saved_state.ports[0].client
         yield made
 
 
@@ -168,7 +168,7 @@ def test_a_record_that_is_refused_before_the_next_is_taken_is_not_lost(
     """librdkafka takes the first for written then; to a broker before KAFKA-15591 it is not."""
     with contextlib.closing(RefusingProxy(topic)) as proxy:
         told = {"advertised.listeners": f"CLIENT://127.0.0.1:{proxy.port}"}
-        proxy.target = make_kafka_cluster(properties=told).layout.ports[0].client
+        proxy.target = make_kafka_cluster(properties=told).saved_state.ports[0].client
         driver = connect_to(f"kafka://127.0.0.1:{proxy.port}", linger=0.0)
         driver.admin().create_topic(topic, 1)
         failures: list[MessagingException] = []

@@ -40,7 +40,9 @@ Run = Callable[..., tuple[int, str, str]]
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker with TLS, SCRAM and ACLs; the user ``client`` may do nothing."""
     cluster = Cluster(
-        tmp_path_factory.mktemp("secured"), security=Security(tls=True, sasl="scram", acls=True), leashed=True
+        tmp_path_factory.mktemp("secured"),
+        security=Security(tls=True, sasl="scram", acls=True),
+        ends_with_parent=True,
     )
     cluster.start()
     yield cluster
@@ -51,7 +53,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def misnamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker whose certificate is for another host."""
     security = Security(tls=True, hosts=("elsewhere.example",))
-    cluster = Cluster(tmp_path_factory.mktemp("misnamed"), security=security, leashed=True)
+    cluster = Cluster(tmp_path_factory.mktemp("misnamed"), security=security, ends_with_parent=True)
     cluster.start()
     yield cluster
     cluster.stop()
@@ -61,7 +63,7 @@ def misnamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def certified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker that lets in only who shows a certificate of its authority."""
     security = Security(tls=True, acls=True)
-    cluster = Cluster(tmp_path_factory.mktemp("certified"), security=security, leashed=True)
+    cluster = Cluster(tmp_path_factory.mktemp("certified"), security=security, ends_with_parent=True)
     cluster.start()
     yield cluster
     cluster.stop()
@@ -165,7 +167,7 @@ def complaints(connect: Callable[[], KafkaDriver]) -> set[str]:
 def discreet(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Find no secret of a cluster in the log, whatever went wrong."""
     used = [request.getfixturevalue(name) for name in CLUSTERS if name in request.fixturenames]
-    secrets = [secret for cluster in used for secret in cluster.layout.passwords.values()]
+    secrets = [secret for cluster in used for secret in cluster.saved_state.passwords.values()]
     yield
     said = [record.getMessage() for record in caplog.get_records("call")]
     assert [text for text in said for secret in [*secrets, WRONG] if secret in text] == []
@@ -202,7 +204,7 @@ def test_a_wrong_password(secured: Cluster, connect_to: Connect) -> None:
 
 
 def test_a_wrong_password_that_is_sent_as_it_is(connect_to: Connect, tmp_path: pathlib.Path) -> None:
-    cluster = Cluster(tmp_path / "plain", security=Security(sasl="plain"), leashed=True)
+    cluster = Cluster(tmp_path / "plain", security=Security(sasl="plain"), ends_with_parent=True)
     cluster.start()
     try:
         assert connect_to(cluster.url, **cluster.options()).admin().list_topics() is not None
@@ -359,9 +361,9 @@ def test_an_untrusted_certificate(secured: Cluster, connect_to: Connect) -> None
 def test_a_certificate_that_has_expired(
     connect_to: Connect, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = Cluster(tmp_path / "expired", security=Security(tls=True), leashed=True)
+    cluster = Cluster(tmp_path / "expired", security=Security(tls=True), ends_with_parent=True)
     certificates.Authority(cluster.directory / "tls").create()
-    monkeypatch.setattr(certificates, "_DAYS", "0")
+    monkeypatch.setattr(certificates, "_VALID_DAYS", "0")
     cluster.start()
     try:
         options = {"ssl_cafile": cluster.options()["ssl_cafile"], "security_protocol": "SSL"}
@@ -436,7 +438,7 @@ def test_a_wrong_certificate_where_one_is_required(
     foreign = wrong == "foreign"
     authority = certificates.Authority(tmp_path if foreign else certified.directory / "tls")
     authority.create()
-    monkeypatch.setattr(certificates, "_DAYS", "3650" if foreign else "0")
+    monkeypatch.setattr(certificates, "_VALID_DAYS", "3650" if foreign else "0")
     authority.sign(tmp_path.name)
     options = certified.options() | {
         "ssl_client_cert_file": str(authority.certificate_of(tmp_path.name)),

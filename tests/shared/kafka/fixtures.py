@@ -65,7 +65,7 @@ def connect(kafka_cluster: Any, connect_to: Connect) -> Connect:
 
 @pytest.fixture(scope="session")
 def fragile_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("fragile"), leashed=True)
+    cluster = Cluster(tmp_path_factory.mktemp("fragile"), ends_with_parent=True)
     cluster.start()
     yield cluster
     cluster.stop(AT_ONCE)
@@ -73,7 +73,7 @@ def fragile_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
 
 @pytest.fixture(scope="session")
 def trio_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("trio"), 3, properties=QUICK, leashed=True)
+    cluster = Cluster(tmp_path_factory.mktemp("trio"), 3, properties=QUICK, ends_with_parent=True)
     cluster.start()
     yield cluster
     cluster.stop(AT_ONCE)

@@ -15,7 +15,7 @@ AT_ONCE = 0.0  # nobody needs the data
 
 def main() -> None:
     directory, nodes, run = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-    cluster = Cluster(directory, nodes, leashed=True)
+    cluster = Cluster(directory, nodes, ends_with_parent=True)
     cluster.start()
     print("ready", flush=True)
     with run.open() as held:

@@ -13,7 +13,7 @@ from notifier_kafka.errors import MessagingException
 from notifier_kafka_drivers.sqlite import connections
 from notifier_kafka_drivers.sqlite.appender import Appender
 from notifier_kafka_drivers.sqlite.driver import SqliteDriver
-from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
+from notifier_kafka_drivers.sqlite.retention import Retention, RetentionLimits
 from tests.unit.drivers.sqlite.sqlite_rig import (
     ends,
     make_driver,
@@ -180,7 +180,7 @@ def storm_write(path: str, name: str, count: str, acknowledged: str) -> None:
     """Commit ``count`` transactions of a record or two; note how many are acknowledged."""
     with open_driver(path, "synchronous=normal&busy_timeout=60") as driver:
         log = driver._log
-        appender = Appender(log, lambda: 4, Retention(log, lambda: Bounds(0, 0)))
+        appender = Appender(log, lambda: 4, Retention(log, lambda: RetentionLimits(0, 0)))
         notes = os.open(acknowledged, os.O_RDWR | os.O_CREAT)
         for number in range(int(count)):
             value = b"%d" % number + b"x" * (number % 300)
@@ -193,7 +193,7 @@ def storm_checkpoint(path: str) -> None:
     with open_driver(path, "synchronous=normal&busy_timeout=60") as driver:
         times = 0
         while not _input_ended():
-            with driver._log.reading() as connection, driver._log._turn():
+            with driver._log.reading() as connection, driver._log._locked():
                 if times % 2:
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 else:

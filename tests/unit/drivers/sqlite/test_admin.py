@@ -121,7 +121,7 @@ def test_a_reader_that_pauses_holds_no_transaction(driver: SqliteDriver) -> None
     span = next(span for span in driver.spans(["t"]) if span.stop)
     reader = driver.read(span)
     next(reader)
-    with driver._log.reading() as connection, driver._log._turn():
+    with driver._log.reading() as connection, driver._log._locked():
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     assert busy == 0
     assert len(list(reader)) == 99

@@ -74,12 +74,12 @@ def test_any_number_of_blocks_goes_in_and_out(path: pathlib.Path, count: int) ->
         ]
 
 
-@pytest.mark.parametrize("size", [0, 3 * blocks.MOST_BYTES // blocks.MOST_RECORDS, blocks.MOST_BYTES])
+@pytest.mark.parametrize("size", [0, 3 * blocks.BLOCK_BYTES // blocks.BLOCK_RECORDS, blocks.BLOCK_BYTES])
 def test_any_part_of_any_number_of_records_can_be_read(path: pathlib.Path, size: int) -> None:
     chance = random.Random(size)
     written: list[Record] = []
     with open_driver(path, "partitions=1") as driver:
-        most = blocks.MOST_RECORDS if size < blocks.MOST_BYTES else 10
+        most = blocks.BLOCK_RECORDS if size < blocks.BLOCK_BYTES else 10
         for count in (1, most, 3, 2 * most + 1):
             records = [
                 Record("t", b"%d" % number + bytes(size), chance.choice([None, b"", b"k"]))
@@ -275,7 +275,7 @@ def test_threads_that_end_leave_no_connections(path: pathlib.Path) -> None:
             thread = threading.Thread(target=lambda: driver.spans(["t"]))
             thread.start()
             thread.join()
-        assert len(driver._log._places) <= 2
+        assert len(driver._log._identities) <= 2
 
 
 def test_the_wal_stays_bounded(path: pathlib.Path) -> None:
@@ -286,7 +286,7 @@ def test_the_wal_stays_bounded(path: pathlib.Path) -> None:
         assert publisher.flush(LONG) == 0
         await_true(lambda: path.stat().st_size > 30_000_000)
         wal = path.with_name("log.db-wal")
-        assert wal.stat().st_size < 2 * logfile.WAL_BOUND
+        assert wal.stat().st_size < 2 * logfile.WAL_LIMIT_BYTES
 
 
 def test_a_closed_driver_says_so(path: pathlib.Path) -> None:

@@ -5,7 +5,7 @@ import collections
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notifier_kafka_drivers.sqlite.assignment import share
+from notifier_kafka_drivers.sqlite.assignment import assign
 
 MEMBERS = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)
 
@@ -16,7 +16,7 @@ def test_members_of_the_same_topics_differ_by_one_at_most(
 ) -> None:
     owners = data.draw(st.dictionaries(st.integers(0, 39), st.sampled_from("abcdefghxyz")))
     candidates = dict.fromkeys(range(count), members)
-    shares = share(candidates, owners)
+    shares = assign(candidates, owners)
     assert shares.keys() == candidates.keys()
     loads = collections.Counter(dict.fromkeys(members, 0))
     loads.update(shares.values())
@@ -38,18 +38,18 @@ def test_members_of_the_same_topics_differ_by_one_at_most(
 def test_a_partition_goes_to_one_that_reads_it_and_then_stays(
     candidates: dict[int, list[str]], owners: dict[int, str]
 ) -> None:
-    shares = share(candidates, owners)
+    shares = assign(candidates, owners)
     assert shares.keys() == candidates.keys()
     assert all(owner in candidates[partition] for partition, owner in shares.items())
-    assert share(candidates, shares) == shares
+    assert assign(candidates, shares) == shares
 
 
 def test_a_newcomer_gets_what_is_fair_and_no_more() -> None:
     candidates = {partition: ["a", "b", "c"] for partition in range(4)}
-    shares = share(candidates, {0: "a", 1: "a", 2: "b", 3: "b"})
+    shares = assign(candidates, {0: "a", 1: "a", 2: "b", 3: "b"})
     assert sorted(collections.Counter(shares.values()).values()) == [1, 1, 2]
     assert sum(shares[p] == owner for p, owner in enumerate("aabb")) == 3
 
 
 def test_nobody_reads_it() -> None:
-    assert share({1: []}, {1: "gone"}) == {}
+    assert assign({1: []}, {1: "gone"}) == {}

@@ -52,7 +52,7 @@ def test_what_to_do_differs_where_it_differs() -> None:
     told = {name: str(errors.translate(sqlite_error(CODES[name], ""), "p")) for name in PRIMARY}
     assert "make room" in told["FULL"]
     assert "restore" in told["CORRUPT"]
-    assert "no SQLite database" in told["NOTADB"]
+    assert "not an SQLite database" in told["NOTADB"]
     assert "owner" in told["READONLY"]
     assert "locked" in told["BUSY"]
 
@@ -73,7 +73,7 @@ def test_every_system_error_has_one(number: int) -> None:
 
 
 def test_the_block_lets_only_our_errors_out() -> None:
-    with pytest.raises(LogUnusable), errors.translated("p"):
+    with pytest.raises(LogUnusable), errors.translating("p"):
         raise FileNotFoundError(errno.ENOENT, "gone")
-    with pytest.raises(ZeroDivisionError), errors.translated("p"):
+    with pytest.raises(ZeroDivisionError), errors.translating("p"):
         raise ZeroDivisionError

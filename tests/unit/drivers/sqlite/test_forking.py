@@ -115,7 +115,7 @@ def test_a_fork_does_not_wait_for_a_poll_to_end(path: pathlib.Path) -> None:
 def test_a_child_refuses_a_log_that_stayed_in_use(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forking, "WAIT", 0.1)
+    monkeypatch.setattr(forking, "TIMEOUT_SECONDS", 0.1)
     used, done = threading.Event(), threading.Event()
 
     def use() -> None:
@@ -147,7 +147,7 @@ def test_a_child_refuses_a_log_that_stayed_in_use(
 def test_a_child_forked_in_the_middle_of_a_write_leaves_it_to_the_parent(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forking, "WAIT", 0.1)
+    monkeypatch.setattr(forking, "TIMEOUT_SECONDS", 0.1)
     with open_driver(path) as driver:
         publish(driver, "t", [1])
         pid = -1
@@ -160,7 +160,7 @@ def test_a_child_forked_in_the_middle_of_a_write_leaves_it_to_the_parent(
             told = str(error)
         finally:
             if pid == 0:
-                os._exit("in the middle" not in told)
+                os._exit("forked while using it" not in told)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         publish(driver, "t", [2])
         assert [int(delivery.timestamp) for delivery in read_all(driver, "t")][1:] == [4_000_000_000]

@@ -156,7 +156,7 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: pathlib.Path, use: st
     path = tmp_path / "notes.txt"
     path.write_text("these are my notes, and no database\n" * 100)
     before = path.read_bytes()
-    assert "no SQLite database" in refusal(use, path)
+    assert "not an SQLite database" in refusal(use, path)
     assert path.read_bytes() == before
 
 
@@ -196,7 +196,7 @@ def test_a_damaged_log_is_refused(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_directory_is_refused(tmp_path: pathlib.Path, use: str) -> None:
-    assert "no regular file" in refusal(use, tmp_path)
+    assert "not a regular file" in refusal(use, tmp_path)
 
 
 def test_a_parent_that_is_a_file_is_refused(tmp_path: pathlib.Path, use: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from notifier_kafka.contract.driver import Delivery, Limits, Partition, Record
 from notifier_kafka_drivers.sqlite import logfile, retention
-from notifier_kafka_drivers.sqlite.retention import Bounds, Retention
+from notifier_kafka_drivers.sqlite.retention import Retention, RetentionLimits
 from tests.unit.drivers.sqlite.sqlite_rig import (
     LONG,
     await_true,
@@ -33,7 +33,7 @@ def test_by_age_what_is_older_goes(path: pathlib.Path) -> None:
         hour = 3600 * 1_000_000
         with driver._log.writing() as connection:
             connection.execute("UPDATE blocks SET stamp = stamp - 2 * ? WHERE id & 0xff < 60", (hour,))
-        keep = Retention(driver._log, lambda: Bounds(3600, 0))
+        keep = Retention(driver._log, lambda: RetentionLimits(3600, 0))
         assert keep.step() == 60
         assert keep.step() == 0
         assert numbers(read_all(driver, "t")) == list(range(60, 100))
@@ -47,15 +47,15 @@ def test_everything_may_go_and_offsets_go_on(path: pathlib.Path) -> None:
         before = time.time()
         while time.time() <= before:
             pass
-        assert Retention(driver._log, lambda: Bounds(1e-6, 0)).step() == 10
+        assert Retention(driver._log, lambda: RetentionLimits(1e-6, 0)).step() == 10
         publish(driver, "t", [10])
         (delivery,) = read_all(driver, "t")
         assert delivery.offset == 10
 
 
-@pytest.mark.parametrize("bounds", [Bounds(1e-6, 0), Bounds(0, 1)])
+@pytest.mark.parametrize("limits", [RetentionLimits(1e-6, 0), RetentionLimits(0, 1)])
 def test_who_asked_is_told_of_what_is_deleted(
-    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, limits: RetentionLimits
 ) -> None:
     # Not at the end of a block, of which a part stays in the file.
     monkeypatch.setattr(retention, "STEP_RECORDS", 300)
@@ -64,7 +64,7 @@ def test_who_asked_is_told_of_what_is_deleted(
         publish(driver, "t", range(700))
         whole = read_all(driver, "t")
         driver.on_deleted(told.extend)
-        keep = Retention(driver._log, lambda: bounds, lambda: told.extend)
+        keep = Retention(driver._log, lambda: limits, lambda: told.extend)
         while keep.step():
             assert told + read_all(driver, "t") == whole
         assert len(told) >= 300
@@ -75,7 +75,7 @@ def test_a_step_is_bounded(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) 
     with open_driver(path) as driver:
         publish(driver, "t", range(10), b"a")
         publish(driver, "u", range(10), b"b")
-        keep = Retention(driver._log, lambda: Bounds(1e-6, 0))
+        keep = Retention(driver._log, lambda: RetentionLimits(1e-6, 0))
         assert [keep.step() for _ in range(4)] == [7, 7, 6, 0]
 
 
@@ -110,7 +110,7 @@ def test_a_listener_alone_deletes_what_is_too_old(path: pathlib.Path) -> None:
 
 
 def test_a_listener_alone_keeps_the_wal_short(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logfile, "WAL_BOUND", 200_000)
+    monkeypatch.setattr(logfile, "WAL_LIMIT_BYTES", 200_000)
     with open_driver(path) as driver:
         publish(driver, "t", range(100))
     wal, sizes = path.with_name("log.db-wal"), [0]
@@ -156,7 +156,7 @@ def test_a_failing_step_does_not_repeat_what_was_published(
             connection.execute("UPDATE blocks SET stamp = 0")
         publish(driver, "t", [1])
         assert sorted(numbers(read_all(driver, "t"))) == [0, 1]
-    assert "Housekeeping is put off" in caplog.text
+    assert "Clean-up is put off" in caplog.text
 
 
 def test_a_callback_that_raises_fails_nothing_that_was_published(

@@ -1,0 +1,129 @@
+"""What makes brokers start faster: made once, by a broker started for it, and kept in the user's cache.
+
+- ``classes.jsa``: the classes of a started broker, which a JVM maps into memory instead of
+  reading them from the jars (class data sharing). It belongs to one build of Java and to these jars.
+- ``bootstrap.checkpoint``: what ``StorageTool format`` writes for a cluster without SCRAM users.
+
+Nothing depends on them: where they cannot be made, brokers start as without them.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from notifier_kafka.errors import MessagingException, TransportUnavailable
+from notifier_kafka.jvm import cache_directory
+
+from . import java_command
+from .broker_node import BOOTSTRAP_CHECKPOINT, BrokerNode
+from .broker_users import Security
+from .certificates import Authority
+from .java_command import Runtime
+from .listener_properties import properties, security_properties
+from .saved_state import SavedState
+
+LOG = logging.getLogger(__name__)
+
+CLASS_ARCHIVE = "classes.jsa"
+_STEP_TIMEOUT_SECONDS = 120.0
+_RETRY_SECONDS = 24 * 3600.0
+
+
+def prepare(runtime: Runtime) -> Runtime:
+    """Add to ``runtime`` what makes a start faster, made first where the cache does not have it.
+
+    Blocks while another process makes it.
+    """
+    try:
+        kept = _kept(runtime)
+        if not _is_made(kept):
+            with _locked(kept):
+                # Another process may have made it while this one waited.
+                if not _is_made(kept):
+                    _make(runtime, kept)
+    except OSError as error:
+        LOG.debug("Brokers start without a class archive: %s", error)
+        return runtime
+    archive, checkpoint = kept / CLASS_ARCHIVE, kept / BOOTSTRAP_CHECKPOINT
+    return dataclasses.replace(
+        runtime,
+        class_archive=archive if archive.exists() else None,
+        bootstrap_checkpoint=checkpoint if checkpoint.exists() else None,
+    )
+
+
+def _kept(runtime: Runtime) -> Path:
+    """Say which directory of the cache belongs to this build of Java and to these jars."""
+    # By the files themselves: the JVM refuses an archive when one of them is another than before.
+    files = [runtime.java.resolve(), *map(Path, runtime.classpath.split(":"))]
+    described = json.dumps([(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files])
+    return cache_directory.directory("fast-start") / hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _is_made(kept: Path) -> bool:
+    if (kept / CLASS_ARCHIVE).exists():
+        return True
+    # An attempt that failed, perhaps on a machine that was too busy, is not repeated at each start.
+    return kept.is_dir() and 0 <= time.time() - kept.stat().st_mtime < _RETRY_SECONDS
+
+
+@contextlib.contextmanager
+def _locked(kept: Path) -> Iterator[None]:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with kept.with_name(f"{kept.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(runtime: Runtime, kept: Path) -> None:
+    # Beside the target, so that all of it moves there in one step.
+    with tempfile.TemporaryDirectory(prefix=f"{kept.name}.part-", dir=kept.parent) as made:
+        work, result = Path(made), Path(made, "result")
+        result.mkdir()
+        try:
+            _make_files(runtime, work, result)
+        except (MessagingException, OSError, subprocess.SubprocessError) as error:
+            LOG.debug("Brokers start without a class archive: %s", error)
+        shutil.rmtree(kept, ignore_errors=True)
+        os.replace(result, kept)
+
+
+def _make_files(runtime: Runtime, work: Path, result: Path) -> None:
+    state = SavedState.new(1, 0, Security(), {})
+    node = BrokerNode(work / "node", 1, None, ends_with_parent=True)
+    node.configure(
+        properties(1, node.data, state.ports, secured=False)
+        | security_properties(state.security, state.passwords, Authority(work))
+    )
+    node.format(runtime, state.cluster_id, [])
+    shutil.copyfile(node.data / BOOTSTRAP_CHECKPOINT, result / BOOTSTRAP_CHECKPOINT)
+    classes = work / "classes"
+    try:
+        node.launch(runtime, "-Xshare:off", f"-XX:DumpLoadedClassList={classes}")
+        node.wait_ready(time.monotonic() + _STEP_TIMEOUT_SECONDS)
+        node.kill(signal.SIGTERM)
+        node.end(_STEP_TIMEOUT_SECONDS)
+    finally:
+        node.kill()
+    _dump(runtime, classes, result / CLASS_ARCHIVE)
+
+
+def _dump(runtime: Runtime, classes: Path, archive: Path) -> None:
+    part = archive.with_suffix(".part")
+    options = ("-Xshare:dump", f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={part}")
+    command = runtime.command("kafka.Kafka", options=options)
+    ran = java_command.run(command, classes.with_suffix(".arguments"), _STEP_TIMEOUT_SECONDS)
+    if ran.returncode:
+        raise TransportUnavailable(f"Java dumped no classes: exit code {ran.returncode}: {ran.stderr[-200:]}")
+    os.replace(part, archive)

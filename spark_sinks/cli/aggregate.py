@@ -16,11 +16,11 @@ from notifier_kafka.config import options as framework
 from notifier_kafka.contract.driver import Driver
 from notifier_kafka.errors import MessagingException
 from spark_sinks.cli.run_output import Teller
-from spark_sinks.decode.limits import Bounds, Clock
-from spark_sinks.job import settings
+from spark_sinks.decode.clock_tolerance import ClockTolerance
+from spark_sinks.job import offset_discovery, settings
+from spark_sinks.job.run_limits import RunLimits
 from spark_sinks.job.settings import Settings
 from spark_sinks.language import metrics
-from spark_sinks.sources import offset_discovery
 from spark_sinks.state import plan
 from spark_sinks.state.ledger import Ledger
 
@@ -84,34 +84,34 @@ def _since(argument: str) -> str | float:
 
 
 def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
-    bounds = _bounds(driver, chosen, args)
-    found, lost, left_out = offset_discovery.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
-    if bounds.records is not None:
-        found = list(plan.limit(found, bounds.records))
+    limits = _limits(driver, chosen, args)
+    found, lost, left_out = offset_discovery.spans(driver, Ledger(chosen.checkpoint), wanted, limits)
+    if limits.records is not None:
+        found = list(plan.limit(found, limits.records))
     for words in (*(words for words, _ in lost), *left_out):
         text.note(words)
     Teller(args.format).spans(found)
     return Exit.OK
 
 
-def _bounds(driver: Driver, chosen: Settings, args: argparse.Namespace) -> Bounds:
-    """Make the bounds of a run of options and arguments."""
+def _limits(driver: Driver, chosen: Settings, args: argparse.Namespace) -> RunLimits:
+    """Make the limits of a run of options and arguments."""
     group = chosen.options
     since = args.since if isinstance(args.since, float) else None
-    return Bounds(
+    return RunLimits(
         since=0.0 if args.since == "earliest" else since,
         until=args.until,
         start="latest" if args.since == "latest" else group.start,
         records=args.max_records,
         batch_records=group.batch_records,
-        horizon=group.deduplicate,
-        clock=Clock(group.clock_behind, group.clock_ahead),
+        deduplicate_seconds=group.deduplicate,
+        clock=ClockTolerance(group.clock_behind, group.clock_ahead),
         allow_loss=args.allow_loss,
-        own=_own(driver, chosen),
+        own_topics=_own_topics(driver, chosen),
     )
 
 
-def _own(driver: Driver, chosen: Settings) -> frozenset[str]:
+def _own_topics(driver: Driver, chosen: Settings) -> frozenset[str]:
     if not any(output.startswith("kafka:") for output in chosen.outputs):
         return frozenset()
     # Here, because it imports PySpark.
@@ -149,12 +149,12 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
     with wiring.opened(driver, chosen, fetch) as made:
         # After Spark's own handler for Ctrl-C.
         stop = _Stop()
-        bounds, teller = _bounds(driver, chosen, args), Teller(args.format)
+        limits, teller = _limits(driver, chosen, args), Teller(args.format)
         while True:
             began = time.monotonic()
             try:
                 with progress.shown(made):
-                    sums = made.run(wanted, bounds, stop)
+                    sums = made.run(wanted, limits, stop)
             except MessagingException as error:
                 # A broker that is away comes back, for who goes on asking.
                 if not args.every or not error.retriable or stop():

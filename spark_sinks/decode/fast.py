@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.wire.codec import MESSAGE_MEMBER, VERSION, VERSION_MEMBER
 from spark_sinks.decode import strict_json
+from spark_sinks.decode.clock_tolerance import DEFAULT_TOLERANCE, ClockTolerance
 from spark_sinks.decode.full import MAX_SIZE, POSITION, PRIORITY_NAMES, dated, moment, recorded
-from spark_sinks.decode.limits import CLOCK, Clock
 
 CONTENT_TYPE = "application/json"
 # The members that are texts, in their order in the value, with the headers that repeat them.
@@ -56,7 +56,9 @@ _BEFORE = [sum(map(len, each[: _PAYLOAD + 1])) for each in _PIECES]
 _AFTER = [len(each[_STAMP]) + STAMP + len(each[_END]) for each in _PIECES]
 
 
-def decode(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -> DataFrame:
+def decode(
+    raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE, needed: Column | None = None
+) -> DataFrame:
     """Return a row for every record; those that are ``usual`` are decoded as by ``decode.decode``.
 
     ``needed`` tells by the texts whose payload is looked into; without it all are. Do not

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from notifier_kafka.notification import PRIORITIES
 from notifier_kafka.wire import cloudevents, codec
 from spark_sinks.decode import strict_json
-from spark_sinks.decode.limits import CLOCK, Clock
+from spark_sinks.decode.clock_tolerance import DEFAULT_TOLERANCE, ClockTolerance
 from spark_sinks.decode.strict_json import get, kind, never, text_of
 
 RAW = (
@@ -41,7 +41,7 @@ _NOBODY = "about:blank"
 _REQUIRED = ("specversion", "id", "type", "source")
 
 
-def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
+def decode(raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE) -> DataFrame:
     """Return the notifications and, with a ``reason``, the malformed.
 
     Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for what is a
@@ -302,7 +302,7 @@ def recorded() -> Column:
     return F.coalesce(*sound, F.lit(OLDEST))
 
 
-def dated(clock: Clock) -> list[Column]:
+def dated(clock: ClockTolerance) -> list[Column]:
     """Return the time that counts, and whether that is the record's for want of a better one."""
     logged, found = F.col("logged"), F.col("moment")
     # In whole microseconds: to add an interval to a time goes by way of the calendar.

@@ -22,14 +22,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.contract.driver import Driver, Span
 from spark_sinks.decode import fast, full
-from spark_sinks.decode.limits import Bounds
 from spark_sinks.engine import aggregate, column_pruning, dedupe, durations, rollup, spark_errors
 from spark_sinks.engine.sketches import Sketches
+from spark_sinks.job import offset_discovery
+from spark_sinks.job.run_limits import RunLimits
 from spark_sinks.job.run_report import Position, Sums, add, bear, failing
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import rows
 from spark_sinks.outputs.sink import Sink
-from spark_sinks.sources import offset_discovery, source
+from spark_sinks.sources import source
 from spark_sinks.state import partials, plan, safe_files, segments
 from spark_sinks.state.ledger import COUNTS, Ledger
 from spark_sinks.state.plan import Plan
@@ -63,7 +64,9 @@ class Job:
         self._sinks = sinks
         self._sketches = Sketches(spark)
 
-    def run(self, wanted: Sequence[str], bounds: Bounds, stopped: Callable[[], bool] = lambda: False) -> Sums:
+    def run(
+        self, wanted: Sequence[str], limits: RunLimits, stopped: Callable[[], bool] = lambda: False
+    ) -> Sums:
         """Count what the topics hold now, in as many batches as it takes.
 
         Within the ledger's ``locked``. A batch that was interrupted comes first. A sink that
@@ -73,29 +76,29 @@ class Job:
         self.position = Position()
         if pending := self._ledger.pending():
             LOG.info("batch %d was interrupted and is done again", pending.batch)
-            self._count(pending, bounds, sums)
-        spans = self._spans(wanted, bounds, sums)
+            self._count(pending, limits, sums)
+        spans = self._spans(wanted, limits, sums)
         left = plan.records(spans)
-        begun = offset_discovery.unplaced(self._ledger, spans, bounds)
+        begun = offset_discovery.unplaced(self._ledger, spans, limits)
         if begun and not left:
             # Nothing to read, but it is to be noted from where to go on.
-            self._start(Plan(self._ledger.last() + 1, tuple(begun)), bounds, sums)
-        left = left if bounds.records is None else min(left, bounds.records)
+            self._start(Plan(self._ledger.last() + 1, tuple(begun)), limits, sums)
+        left = left if limits.records is None else min(left, limits.records)
         self.position.total = self.position.done + left
         while left > 0 and not stopped():
-            part = plan.limit(spans, min(left, bounds.batch_records))
-            begun = offset_discovery.unplaced(self._ledger, spans, bounds, part)
-            self._start(Plan(self._ledger.last() + 1, (*part, *begun)), bounds, sums)
+            part = plan.limit(spans, min(left, limits.batch_records))
+            begun = offset_discovery.unplaced(self._ledger, spans, limits, part)
+            self._start(Plan(self._ledger.last() + 1, (*part, *begun)), limits, sums)
             left -= plan.records(part)
             spans = offset_discovery.uncounted(self._ledger, spans)
         self._feed(sums)
-        segments.merge(self._ledger, self._sketches.unite, bounds.horizon)
+        segments.merge(self._ledger, self._sketches.unite, limits.deduplicate_seconds)
         sums.seconds = time.monotonic() - began
         return sums
 
-    def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
-        found, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, bounds)
-        bear(lost, bounds, sums)
+    def _spans(self, wanted: Sequence[str], limits: RunLimits, sums: Sums) -> list[Span]:
+        found, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, limits)
+        bear(lost, limits, sums)
         for words in left_out:
             LOG.warning("%s", words)
         for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._missed):
@@ -103,54 +106,54 @@ class Job:
             LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)
         return found
 
-    def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
+    def _start(self, planned: Plan, limits: RunLimits, sums: Sums) -> None:
         self._ledger.write_plan(planned)
         LOG.info("batch %d: planned", planned.batch)
-        self._count(planned, bounds, sums)
+        self._count(planned, limits, sums)
 
-    def _count(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
+    def _count(self, planned: Plan, limits: RunLimits, sums: Sums) -> None:
         """Make and keep the partials of a batch, then note that it is counted."""
         self.position.batch, self.position.batch_records = planned.batch, planned.records
         self.position.total = max(self.position.total, self.position.done + planned.records)
-        noted = self._read(planned, bounds, sums)
+        noted = self._read(planned, limits, sums)
         LOG.info("batch %d: written", planned.batch)
         self._ledger.write_counted(planned, noted)
         self.position.done += planned.records
         LOG.info("batch %d: counted", planned.batch)
         add(sums, planned, noted)
 
-    def _read(self, planned: Plan, bounds: Bounds, sums: Sums) -> dict[str, Any]:
+    def _read(self, planned: Plan, limits: RunLimits, sums: Sums) -> dict[str, Any]:
         """Count what the log has of a batch. What failed when something of it went, says what went."""
         while planned.records:
             # What is lost is lost once: the next look is at what was there.
             planned, lost = offset_discovery.readable(self._driver, planned)
-            bear(lost, bounds, sums)
+            bear(lost, limits, sums)
             if not planned.records:
                 break
             try:
-                return self._make(planned, bounds)
+                return self._make(planned, limits)
             except spark_errors.SPARKS as error:
                 if offset_discovery.readable(self._driver, planned)[1]:
                     continue
                 raise spark_errors.translated(error, planned.batch) from error
         return _NOTHING | {"newest": self._newest()}
 
-    def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
+    def _make(self, planned: Plan, limits: RunLimits) -> dict[str, Any]:
         raw = self._source.read(self.spark, planned.spans)
-        quick = fast.decode(raw, bounds.clock, column_pruning.payload(self._metrics))
+        quick = fast.decode(raw, limits.clock, column_pruning.payload(self._metrics))
         with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
             found = first.select(*_MARKS).toArrow()
             LOG.info("batch %d: read", planned.batch)
             others = found["place"].filter(pc.invert(found["usual"]))
             if not len(others):
-                return self._keep(planned, first, found, bounds)
+                return self._keep(planned, first, found, limits)
             # The long way for the others, read again: it is not even planned where there are none.
-            decoded = full.decode(self._only(raw, others, planned), bounds.clock)
+            decoded = full.decode(self._only(raw, others, planned), limits.clock)
             with _kept(self._prepared(decoded, planned, F.lit(False).alias("usual"))) as second:  # noqa: FBT003
                 usuals = found.filter(found["usual"])
                 found = pa.concat_tables([usuals, second.select(*_MARKS).toArrow()])
                 both = first.where("usual").unionByName(second) if len(usuals) else second
-                return self._keep(planned, both, found, bounds)
+                return self._keep(planned, both, found, limits)
 
     def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
         kept = aggregate.prepare(decoded, self._metrics, mark, *durations.events(self._metrics))
@@ -162,15 +165,15 @@ class Job:
         listed = self.spark.createDataFrame(pa.table({"wanted": places}))
         return raw.join(F.broadcast(listed), dedupe.place(planned.spans) == F.col("wanted")).drop("wanted")
 
-    def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
+    def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, limits: RunLimits) -> dict[str, Any]:
         """Write what a batch leaves behind, and return what is noted of it."""
         batch, placed = planned.batch, dedupe.located(placed, planned.spans)
         known = dedupe.ids(found)
         oldest, newest = ((each or 0) / 1e6 for each in pc.min_max(known["logged"]).as_py().values())
-        if bounds.horizon and len(known):
+        if limits.deduplicate_seconds and len(known):
             partials.write(known, self._ledger, "seen", batch)
-            seen = self._seen(oldest - bounds.horizon, newest + bounds.horizon)
-            placed = dedupe.mark(placed, dedupe.duplicates(known, seen, bounds.horizon))
+            seen = self._seen(oldest - limits.deduplicate_seconds, newest + limits.deduplicate_seconds)
+            placed = dedupe.mark(placed, dedupe.duplicates(known, seen, limits.deduplicate_seconds))
         summary = aggregate.summarise(placed, self._metrics).toArrow()
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
         partials.write(rolled, self._ledger, "partials", batch)

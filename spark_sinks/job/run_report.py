@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from notifier_kafka.errors import LogUnusable
-from spark_sinks.decode.limits import Bounds
 from spark_sinks.engine import spark_errors
-from spark_sinks.sources.offset_discovery import Loss
+from spark_sinks.job.offset_discovery import Loss
+from spark_sinks.job.run_limits import RunLimits
 from spark_sinks.state.ledger import COUNTS
 from spark_sinks.state.plan import Plan
 
@@ -53,10 +53,10 @@ def failing(name: str, sums: Sums) -> Iterator[None]:
         sums.failures[name] = spark_errors.brief(error)
 
 
-def bear(lost: Sequence[Loss], bounds: Bounds, sums: Sums) -> None:
+def bear(lost: Sequence[Loss], limits: RunLimits, sums: Sums) -> None:
     """Go on without what is lost, if that was allowed."""
     for text, records in lost:
-        if not bounds.allow_loss:
+        if not limits.allow_loss:
             raise LogUnusable(f"{text}; --allow-loss goes on without them")
         LOG.warning("%s", text)
         sums.lost += records

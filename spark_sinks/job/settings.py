@@ -16,11 +16,9 @@ from spark_sinks.job.options import SparkSettings
 from spark_sinks.language import metrics, metrics_file
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import secret_masking
+from spark_sinks.state.ledger import CHECKPOINT_DIRECTORY
 
 CONSOLE = "console:"
-OWN = "_job"
-"""The checkpoint within an output."""
-
 _DIRECTORIES = ("parquet", "csv", "json")
 
 
@@ -87,5 +85,5 @@ def _checkpoint(named: str | None, outputs: Sequence[str]) -> Path:
     for output in outputs:
         kind, _, place = output.partition(":")
         if kind in _DIRECTORIES and place:
-            return Path(place).absolute() / OWN
+            return Path(place).absolute() / CHECKPOINT_DIRECTORY
     return framework.data_directory() / "aggregate"

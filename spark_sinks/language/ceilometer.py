@@ -3,7 +3,7 @@
 import re
 
 from spark_sinks.language import field_paths, yaml_lines
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Constant, Group, Metric, Selection, Value, Window
 from spark_sinks.language.yaml_lines import Located
 
@@ -71,7 +71,7 @@ def _group(members: dict[str, Located]) -> Group:
     return tuple(found)
 
 
-def _path(item: Located, what: str) -> Path:
+def _path(item: Located, what: str) -> FieldPath:
     if isinstance(item.value, dict):
         item.refuse(f"{what}: Ceilometer's 'plugin' and 'fields' are not supported; give one path")
     text = item.text(what)

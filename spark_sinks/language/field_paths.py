@@ -1,4 +1,4 @@
-"""Paths into a notification: a small subset of JSONPath, never more than names and indexes.
+"""Paths into a notification: a small subset of JSONFieldPath, never more than names and indexes.
 
 ``$.payload.flavor['memory mb']``, ``$.payload.disks[0].size``, ``$.publisher_id``; a member
 alone, such as ``event_type``, stands for itself. ``host`` and ``service`` are what follows
@@ -24,11 +24,15 @@ _STEP = re.compile(
 
 
 @dataclass(frozen=True)
-class Path:
+class FieldPath:
     """A member of the notification, and below it names and indexes."""
 
     root: str
     steps: tuple[str | int, ...] = ()
+
+    def __repr__(self) -> str:
+        # Checkpoints hold a hash of it (job.settings.digests), from when the class was called Path.
+        return f"Path(root={self.root!r}, steps={self.steps!r})"
 
     def __str__(self) -> str:
         return f"$.{self.root}{''.join(map(_spell, self.steps))}" if self.steps else self.root
@@ -39,7 +43,7 @@ class Path:
         return "$" + "".join(map(_spell, self.steps))
 
 
-def parse(text: str) -> Path:
+def parse(text: str) -> FieldPath:
     """Read a path, or raise ``ValueError`` that says what is wrong with it."""
     steps = _steps(text) if text.startswith("$") else [text]
     if not steps or not isinstance(steps[0], str):
@@ -51,7 +55,7 @@ def parse(text: str) -> Path:
         raise ValueError(f"path {text!r}: a notification has no {root!r}; {hint}")
     if len(steps) > 1 and root not in TREES:
         raise ValueError(f"path {text!r}: {root} is text, there is nothing below it")
-    return Path(root, tuple(steps[1:]))
+    return FieldPath(root, tuple(steps[1:]))
 
 
 def _steps(text: str) -> list[str | int]:

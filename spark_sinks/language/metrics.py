@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 
 KINDS = {
     "count": "how many",
@@ -63,7 +63,7 @@ class Window:
 class Condition:
     """A test on what a path leads to; ``operand`` is text, number, truth value or texts."""
 
-    path: Path
+    path: FieldPath
     operator: Literal["equals", "not_equals", "one_of", "exists", "above", "below", "like"]
     operand: str | int | float | bool | tuple[str, ...]
 
@@ -99,12 +99,12 @@ class Duration:
 
     start: str = ".start"
     end: str = ".end"
-    keys: tuple[Path, ...] = ()
+    keys: tuple[FieldPath, ...] = ()
     within: int = DEFAULT_WITHIN
 
 
-Value = Constant | Path | Latency | Duration
-Group = tuple[tuple[str, Path], ...]
+Value = Constant | FieldPath | Latency | Duration
+Group = tuple[tuple[str, FieldPath], ...]
 """Names and the paths whose values go by them."""
 
 
@@ -133,10 +133,10 @@ def parse_width(text: str) -> int:
 def default(width: int = 60) -> tuple[Metric, ...]:
     """Return the set of metrics that needs no file."""
     windows = tuple(Window.tumbling(each) for each in sorted({width, *(w for w in (3600, DAY) if w > width)}))
-    event_type, publisher, priority = (Path(name) for name in ("event_type", "publisher_id", "priority"))
+    event_type, publisher, priority = (FieldPath(name) for name in ("event_type", "publisher_id", "priority"))
     # What OpenStack's services call the thing that an operation is about, the surest first.
     names = ("id", "instance_id", "volume_id", "snapshot_id", "resource_id", "uuid", "request_id")
-    keys = tuple(Path("payload", (name,)) for name in names)
+    keys = tuple(FieldPath("payload", (name,)) for name in names)
     every = {"event_type": event_type, "publisher": publisher, "priority": priority}
     return (
         Metric(

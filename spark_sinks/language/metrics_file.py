@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from notifier_kafka.notification import PRIORITIES
 from spark_sinks.language import ceilometer, field_paths, yaml_lines
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import (
     ALONE,
     DEFAULT_BOUNDS,
@@ -158,7 +158,7 @@ _OPERANDS: dict[str, Callable[[Located, str], str | int | float | bool | tuple[s
 }
 
 
-def path(item: Located) -> Path:
+def path(item: Located) -> FieldPath:
     """Read a path of the file."""
     text = item.text("a path")
     try:
@@ -206,7 +206,7 @@ def _suffix(item: Located, what: str) -> str:
 def _group(item: Located | None) -> Group:
     if item is None:
         return ()
-    found: list[tuple[str, Path]] = []
+    found: list[tuple[str, FieldPath]] = []
     for each in item.items("group_by"):
         if isinstance(each.value, dict):
             found += [(name, path(value)) for name, value in each.mapping("group_by").items()]

@@ -18,9 +18,9 @@ from pyarrow import parquet
 
 from notifier_kafka.cli.output import text
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks.job.settings import OWN
 from spark_sinks.outputs import rows
 from spark_sinks.state import safe_files
+from spark_sinks.state.ledger import CHECKPOINT_DIRECTORY
 
 MARKS = "_batches"
 BATCH = "batch="
@@ -203,7 +203,9 @@ FORMATS = {"parquet": _of_parquet, "csv": _of_csv, "json": _of_json}
 
 def _strangers(directory: Path) -> list[str]:
     # What a first batch left when it was interrupted is ours, and so is the job's checkpoint.
-    return sorted(name for name in os.listdir(directory) if not name.startswith((BATCH, MARKS, OWN)))
+    return sorted(
+        name for name in os.listdir(directory) if not name.startswith((BATCH, MARKS, CHECKPOINT_DIRECTORY))
+    )
 
 
 def _save(path: Path, value: dict[str, Any]) -> None:

@@ -9,9 +9,8 @@ A transaction has the name of the job and topic: what a killed run left open end
 one asks for the note, not when the broker loses patience.
 """
 
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 from oslo_config import cfg
@@ -20,16 +19,15 @@ from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract.driver import Delivery, Driver, Record
 from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
-from notifier_kafka.publishing import transport
 from spark_sinks.outputs import rows
-from spark_sinks.sources import kafka
+from spark_sinks.sources import drivers, kafka_properties
 
 PATIENCE = 60.0
 MARKS = ".batches"
 LOOK = 100
 
 
-class LogSink:
+class KafkaSink:
     """``kafka:TOPIC`` on the bus of the transport URL, ``kafka://HOST/TOPIC`` on another."""
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:
@@ -42,7 +40,7 @@ class LogSink:
             )
 
     def last(self, job: str) -> int:
-        with self._driver() as driver:
+        with drivers.open_driver(self.url) as driver:
             there = driver.admin().list_topics()
             if self.topic + MARKS not in there:
                 # The newest note must outlive any retention.
@@ -60,7 +58,7 @@ class LogSink:
         return int(mark["batch"])
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        with self._driver() as driver:
+        with drivers.open_driver(self.url) as driver:
             whole = driver.transaction(self._name(job))
             for row in map(rows.spelled, found.to_pylist()):
                 key = json.dumps(
@@ -74,14 +72,6 @@ class LogSink:
     def _name(self, job: str) -> str:
         return f"{job}-{self.topic}"
 
-    @contextlib.contextmanager
-    def _driver(self) -> Iterator[Driver]:
-        opened = transport.get_notification_transport(self.url.conf, self.url)
-        try:
-            yield opened.driver
-        finally:
-            opened.cleanup()
-
 
 def written(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
     """Return the topics that outputs write on the bus of a URL."""
@@ -89,14 +79,14 @@ def written(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
     for output in outputs:
         kind, _, place = output.partition(":")
         if kind == "kafka" and url.transport == "kafka":
-            one = LogSink(place, url.conf)
+            one = KafkaSink(place, url.conf)
             if _addresses(one.url) & _addresses(url):
                 found |= {one.topic, one.topic + MARKS}
     return frozenset(found)
 
 
 def _addresses(url: DriverURL) -> set[tuple[str | None, int]]:
-    return {(host.hostname, host.port or kafka.PORT) for host in url.hosts}
+    return {(host.hostname, host.port or kafka_properties.DEFAULT_PORT) for host in url.hosts}
 
 
 def _newest(driver: Driver, topic: str) -> Delivery | None:

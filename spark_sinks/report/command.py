@@ -11,8 +11,8 @@ from notifier_kafka.cli.arguments import page_file
 from notifier_kafka.cli.command import ShowOne
 from notifier_kafka.cli.output import text
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
-from spark_sinks.job.settings import OWN
 from spark_sinks.state import safe_files
+from spark_sinks.state.ledger import CHECKPOINT_DIRECTORY
 
 
 class Report(ShowOne):
@@ -40,7 +40,7 @@ class Report(ShowOne):
         directory = Path(parsed_args.input)
         if not directory.is_dir():
             raise ConfigurationError(f"report of {directory}: there is no such directory")
-        checkpoint = Path(parsed_args.checkpoint_dir or directory / OWN)
+        checkpoint = Path(parsed_args.checkpoint_dir or directory / CHECKPOINT_DIRECTORY)
         named = ["--checkpoint-dir", parsed_args.checkpoint_dir] if parsed_args.checkpoint_dir else []
         command = ("notifier-kafka", "report", "--input", str(directory), *named, "-o")
         try:

@@ -23,6 +23,8 @@ from spark_sinks.state import safe_files
 from spark_sinks.state.plan import Plan, Ranges, add
 
 FORMAT = 2
+CHECKPOINT_DIRECTORY = "_job"
+"""The name of the checkpoint inside an output directory, when no other is configured."""
 COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
 """What is noted of each batch, beside its malformed records by reason."""
 

@@ -15,7 +15,7 @@ from spark_sinks.decode import full
 from spark_sinks.engine import aggregate, durations, rollup
 from spark_sinks.engine.sketches import Sketches
 from spark_sinks.language import metrics, metrics_file
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import rows
 from tests.shared.spark import recount, rig, traffic
@@ -151,7 +151,7 @@ def test_the_default_set(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("size", [30, 5_000, 60_000])
 def test_sketches_do_not_tell_how_they_were_united(spark: SparkSession, size: int) -> None:
-    wanted = (Metric("d", "distinct", "", value=Path("payload")),)
+    wanted = (Metric("d", "distinct", "", value=FieldPath("payload")),)
     ids = spark.range(size).withColumn("text", F.col("id").cast("string"))
     parts = [1, 2, 7]
     estimates = set()

@@ -309,7 +309,7 @@ def test_rows_to_a_topic(tmp_path: Path, kafka_cluster: Any) -> None:
 def test_a_topic_is_needed(tmp_path: Path) -> None:
     (tmp_path / "nk.conf").write_text("[DEFAULT]\ntransport_url = kafka://h/\n")
     conf = rig.conf(str(tmp_path / "nk.conf"))
-    assert isinstance(sink.load("kafka:t", conf), kafka.LogSink)
+    assert isinstance(sink.load("kafka:t", conf), kafka.KafkaSink)
     for output in ("kafka:", "kafka://h/", "kafka://u:pw@h"):
         with pytest.raises(ConfigurationError, match="output kafka: on kafka://") as caught:
             sink.load(output, conf)

@@ -168,14 +168,14 @@ def test_python_workers_that_are_killed(spark: SparkSession, tmp_path: Path) -> 
     killing.start()
     try:
         with pytest.raises(MessagingException) as caught:
-            made.run(spark, rig.bounds(), [output])
+            made.run(spark, rig.limits(), [output])
     finally:
         ended.set()
         killing.join()
     assert killed
     assert "\n" not in str(caught.value)
     assert made.ledger.last() == 0
-    assert made.run(spark, rig.bounds(), [output]).read == len(sent)
+    assert made.run(spark, rig.limits(), [output]).read == len(sent)
     assert recount.compare(test_job.table(tmp_path / "rows.db"), made.truth(), made.metrics) == []
 
 

@@ -1,4 +1,4 @@
-"""``--every`` and the bounds of a run, in this process and without Spark: nothing is there to be read."""
+"""``--every`` and the limits of a run, in this process and without Spark: nothing is there to be read."""
 
 import argparse
 import contextlib
@@ -93,16 +93,16 @@ def test_a_broker_that_is_away_is_asked_again(tmp_path: Path, monkeypatch: pytes
     assert len(said) == 1
 
 
-def test_arguments_become_bounds(tmp_path: Path) -> None:
+def test_arguments_become_limits(tmp_path: Path) -> None:
     driver = rig.Rig(tmp_path).driver
     chosen = settings.read(rig.conf())
-    bounds = {
+    expected_limits = {
         (): (None, "earliest", None, False),
         ("--since", "end"): (None, "latest", None, False),
         ("--since", "beginning"): (0.0, "earliest", None, False),
         ("--since", "2026-11-18T00:00:00Z"): (1_794_960_000.0, "earliest", None, False),
         ("--max-records", "5", "--allow-loss"): (None, "earliest", 5, True),
     }
-    for arguments, expected in bounds.items():
-        made = aggregate._bounds(driver, chosen, asked(*arguments))
+    for arguments, expected in expected_limits.items():
+        made = aggregate._limits(driver, chosen, asked(*arguments))
         assert (made.since, made.start, made.records, made.allow_loss) == expected

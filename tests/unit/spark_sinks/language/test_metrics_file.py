@@ -9,7 +9,7 @@ import pytest
 
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.language import field_paths, metrics, metrics_file
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Condition, Constant, Duration, Latency, Metric, Selection, Window
 from tests.shared.checkout import ROOT
 
@@ -61,22 +61,22 @@ def test_everything_a_file_may_say(tmp_path: pathlib.Path) -> None:
             ("compute.*",),
             ("INFO", "WARN"),
             (
-                Condition(Path("payload", ("state",)), "equals", "active"),
-                Condition(Path("payload", ("flavor", "memory mb")), "above", 512),
-                Condition(Path("payload", ("tags",)), "exists", operand=False),
-                Condition(Path("host"), "one_of", ("a", "b")),
+                Condition(FieldPath("payload", ("state",)), "equals", "active"),
+                Condition(FieldPath("payload", ("flavor", "memory mb")), "above", 512),
+                Condition(FieldPath("payload", ("tags",)), "exists", operand=False),
+                Condition(FieldPath("host"), "one_of", ("a", "b")),
             ),
         ),
-        Path("payload", ("flavor", "vcpus")),
-        (("host", Path("host")), ("project", Path("payload", ("tenant_id",)))),
+        FieldPath("payload", ("flavor", "vcpus")),
+        (("host", FieldPath("host")), ("project", FieldPath("payload", ("tenant_id",)))),
         (minute, hour, day),
     )
     assert (slow.value, slow.percentiles, slow.windows) == (Latency(), (50.0, 99.9), (Window(30, 30),))
-    keys = (Path("payload", ("id",)), Path("context", ("request_id",)))
+    keys = (FieldPath("payload", ("id",)), FieldPath("context", ("request_id",)))
     assert (reboot.value, reboot.windows) == (Duration(".start", ".end", keys, 7200), (Window(10, 10),))
-    assert (sizes.value, sizes.bounds) == (Path("payload", ("disks", 0, "size")), (0.0, 1.5, 10.0))
+    assert (sizes.value, sizes.bounds) == (FieldPath("payload", ("disks", 0, "size")), (0.0, 1.5, 10.0))
     assert five.value == Constant(5)
-    assert (who.value, who.k) == (Path("publisher_id"), 3)
+    assert (who.value, who.k) == (FieldPath("publisher_id"), 3)
 
 
 # The line at fault is the one with the mark, and what is said about it.
@@ -205,12 +205,12 @@ def test_ceilometers_meters(tmp_path: pathlib.Path) -> None:
         "last",
         "MB",
         Selection(("compute.instance.create.end", "compute.instance.exists")),
-        Path("payload", ("memory_mb",)),
+        FieldPath("payload", ("memory_mb",)),
         (
-            ("resource_id", Path("payload", ("instance_id",))),
-            ("project_id", Path("payload", ("tenant_id",))),
-            ("user_id", Path("payload", ("user_id",))),
-            ("metadata.host", Path("payload", ("host",))),
+            ("resource_id", FieldPath("payload", ("instance_id",))),
+            ("project_id", FieldPath("payload", ("tenant_id",))),
+            ("user_id", FieldPath("payload", ("user_id",))),
+            ("metadata.host", FieldPath("payload", ("host",))),
         ),
     )
     assert (download.kind, image.value) == ("sum", Constant(1))
@@ -252,13 +252,13 @@ def test_the_style_of_ceilometers_own_file(tmp_path: pathlib.Path) -> None:
     assert memory.selection.event_types == ("server.change.*", "server.exists", "*.server.*")
     assert cores.selection == memory.selection
     assert dict(cores.group_by) == {
-        "metadata.host": Path("payload", ("node",)),
-        "metadata.flavour": Path("payload", ("flavour",)),
+        "metadata.host": FieldPath("payload", ("node",)),
+        "metadata.flavour": FieldPath("payload", ("flavour",)),
     }
     assert disk.selection.event_types == ("volume*",)
     assert dict(disk.group_by) == {
-        "metadata.a": Path("payload", ("x",)),
-        "metadata.b": Path("payload", ("z",)),
+        "metadata.a": FieldPath("payload", ("x",)),
+        "metadata.b": FieldPath("payload", ("z",)),
     }
 
 

@@ -92,7 +92,7 @@ def measure(url: str, bootstrap: str, count: int, rounds: int) -> list[Figure]:
     conf = cfg.ConfigOpts()
     conf([], project="benchmarks", default_config_files=[], default_config_dirs=[])
     lent = transport.get_notification_transport(conf, f"{url}/?client=confluent-kafka")
-    spark = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    spark = session.start(session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     try:
         run = _Runs(spark, lent.driver, conf)
         contestants: list[tuple[str, Callable[[], object]]] = [
@@ -158,7 +158,7 @@ class _Runs:
         directory = kept or Path(tempfile.mkdtemp(prefix="notifier-kafka-benchmarks-"))
         held = ledger.Ledger(directory / "checkpoint")
         outputs = {"out": sink.load(f"parquet:{directory}/out", self._conf)}
-        with held.locked({}, settings.digests(wanted)):
+        with held.locked({}, settings.metric_digests(wanted)):
             sums = job.Job(self._spark, self._driver, held, wanted, outputs).run(topics, RunLimits())
         if sums.failures or sums.malformed or sums.duplicate:
             raise Void(str(sums))

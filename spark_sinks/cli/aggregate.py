@@ -15,11 +15,11 @@ from notifier_kafka.cli.output import text
 from notifier_kafka.config import options as framework
 from notifier_kafka.contract.driver import Driver
 from notifier_kafka.errors import MessagingException
-from spark_sinks.cli.run_output import Teller
+from spark_sinks.cli.run_output import RunPrinter
 from spark_sinks.decode.clock_tolerance import ClockTolerance
 from spark_sinks.job import offset_discovery, settings
 from spark_sinks.job.run_limits import RunLimits
-from spark_sinks.job.settings import Settings
+from spark_sinks.job.settings import JobSettings
 from spark_sinks.language import metrics
 from spark_sinks.state import plan
 from spark_sinks.state.ledger import Ledger
@@ -72,7 +72,7 @@ class Aggregate(Command):
         with self.program.transport(parsed_args.input) as transport:
             wanted = parsed_args.topic or framework.notifications(conf).topics
             if parsed_args.dry_run:
-                return _say_what(transport.driver, chosen, wanted, parsed_args)
+                return _dry_run(transport.driver, chosen, wanted, parsed_args)
             return _run(transport.driver, chosen, wanted, parsed_args)
 
 
@@ -83,18 +83,18 @@ def _since(argument: str) -> str | float:
     return found
 
 
-def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
+def _dry_run(driver: Driver, chosen: JobSettings, wanted: Sequence[str], args: argparse.Namespace) -> int:
     limits = _limits(driver, chosen, args)
     found, lost, left_out = offset_discovery.spans(driver, Ledger(chosen.checkpoint), wanted, limits)
     if limits.records is not None:
         found = list(plan.limit(found, limits.records))
     for words in (*(words for words, _ in lost), *left_out):
         text.note(words)
-    Teller(args.format).spans(found)
+    RunPrinter(args.format).spans(found)
     return Exit.OK
 
 
-def _limits(driver: Driver, chosen: Settings, args: argparse.Namespace) -> RunLimits:
+def _limits(driver: Driver, chosen: JobSettings, args: argparse.Namespace) -> RunLimits:
     """Make the limits of a run of options and arguments."""
     group = chosen.options
     since = args.since if isinstance(args.since, float) else None
@@ -111,7 +111,7 @@ def _limits(driver: Driver, chosen: Settings, args: argparse.Namespace) -> RunLi
     )
 
 
-def _own_topics(driver: Driver, chosen: Settings) -> frozenset[str]:
+def _own_topics(driver: Driver, chosen: JobSettings) -> frozenset[str]:
     if not any(output.startswith("kafka:") for output in chosen.outputs):
         return frozenset()
     # Here, because it imports PySpark.
@@ -120,40 +120,40 @@ def _own_topics(driver: Driver, chosen: Settings) -> frozenset[str]:
     return kafka.written(chosen.outputs, driver.url)
 
 
-class _Stop:
+class _StopSignal:
     """Turns SIGTERM and Ctrl-C into a wish, which is looked at between batches."""
 
     def __init__(self) -> None:
-        self._wished = threading.Event()
+        self._stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._wish)
+                signal.signal(number, self._stop)
 
     def __call__(self) -> bool:
-        return self._wished.is_set()
+        return self._stopped.is_set()
 
     def wait(self, seconds: float) -> None:
-        self._wished.wait(seconds)
+        self._stopped.wait(seconds)
 
-    def _wish(self, number: int, _frame: FrameType | None) -> None:
-        self._wished.set()
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        self._stopped.set()
         signal.signal(number, signal.SIG_DFL)
 
 
-def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
+def _run(driver: Driver, chosen: JobSettings, wanted: Sequence[str], args: argparse.Namespace) -> int:
     # Here, because PySpark takes a second to import and may not be installed.
     from spark_sinks.cli import progress
     from spark_sinks.job import wiring
 
     fetch = functools.partial(jar_download.fetch, java_option=chosen.options.java)
-    with wiring.opened(driver, chosen, fetch) as made:
+    with wiring.open_job(driver, chosen, fetch) as made:
         # After Spark's own handler for Ctrl-C.
-        stop = _Stop()
-        limits, teller = _limits(driver, chosen, args), Teller(args.format)
+        stop = _StopSignal()
+        limits, printer = _limits(driver, chosen, args), RunPrinter(args.format)
         while True:
             began = time.monotonic()
             try:
-                with progress.shown(made):
+                with progress.show_progress(made):
                     sums = made.run(wanted, limits, stop)
             except MessagingException as error:
                 # A broker that is away comes back, for who goes on asking.
@@ -162,7 +162,7 @@ def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse
                 text.note(f"{error}; again in {args.every} seconds")
                 stop.wait(args.every)
                 continue
-            teller.run(sums, wiring.lines)
+            printer.run(sums, wiring.lines)
             ending = not args.every or stop()
             if sums.failures and ending:
                 name, reason = next(iter(sums.failures.items()))

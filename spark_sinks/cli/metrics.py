@@ -41,7 +41,7 @@ class ShowMetrics(Lister):
         if output is None:
             raise UsageError("metrics show: name an output, such as parquet:/var/lib/metrics")
         found = list(_visible(reader.read(output, parsed_args.metric, parsed_args.since, parsed_args.until)))
-        return (sparklines.COLUMNS, sparklines.of(found)) if parsed_args.chart else (COLUMNS, found)
+        return (sparklines.COLUMNS, sparklines.lines_of(found)) if parsed_args.chart else (COLUMNS, found)
 
 
 class CompactMetrics(Lister):

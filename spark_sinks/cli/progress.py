@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from notifier_kafka.cli.output import progress_bar
 from spark_sinks.job.job import Job
-from spark_sinks.job.run_report import Position
+from spark_sinks.job.run_report import RunProgress
 
-BEAT = 0.2
+REDRAW_SECONDS = 0.2
 
 
 @contextlib.contextmanager
-def shown(job: Job) -> Iterator[None]:
+def show_progress(job: Job) -> Iterator[None]:
     """Draw a bar on stderr while a run goes on; nothing where nobody looks."""
     if not progress_bar.drawn():
         yield
@@ -29,7 +29,7 @@ def shown(job: Job) -> Iterator[None]:
         drawn.erase()
 
 
-def reached(position: Position, tasks: Sequence[tuple[int, int]]) -> tuple[float, str]:
+def describe_progress(position: RunProgress, tasks: Sequence[tuple[int, int]]) -> tuple[float, str]:
     """Say how many records are done, and spell it, with how many tasks of each stage that runs are."""
     done, every = (sum(each) for each in zip((0, 0), *tasks, strict=True))
     # Of the batch at hand Spark tells the tasks of a stage, not of all stages: so it counts for half.
@@ -41,9 +41,9 @@ def reached(position: Position, tasks: Sequence[tuple[int, int]]) -> tuple[float
 
 def _draw(job: Job, drawn: progress_bar.Bar, ended: threading.Event) -> None:
     tracker = job.spark.sparkContext.statusTracker()
-    while not ended.wait(BEAT):
+    while not ended.wait(REDRAW_SECONDS):
         if job.position.total:
             infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             tasks = [(info.numCompletedTasks, info.numTasks) for info in infos if info]
             drawn.total = job.position.total
-            drawn.show(*reached(job.position, tasks))
+            drawn.show(*describe_progress(job.position, tasks))

@@ -7,28 +7,38 @@ from typing import Any
 
 from notifier_kafka.cli.output import notification_lines, text
 from notifier_kafka.contract.driver import Span
-from spark_sinks.job.run_report import Sums
+from spark_sinks.job.run_report import RunReport
 from spark_sinks.state import plan
 
-NUMBERS = ("read", "decoded", "malformed", "duplicate", "late", "misdated", "lost", "batches", "seconds")
-SPAN = ("topic", "partition", "first", "next", "records")
+REPORT_COLUMNS = (
+    "read",
+    "decoded",
+    "malformed",
+    "duplicate",
+    "late",
+    "misdated",
+    "lost",
+    "batches",
+    "seconds",
+)
+SPAN_COLUMNS = ("topic", "partition", "first", "next", "records")
 
 
-class Teller:
+class RunPrinter:
     """Tells in the form that was asked for; CSV begins with its header."""
 
     def __init__(self, form: str) -> None:
         self._form = form
         self._began = False
 
-    def run(self, sums: Sums, sentences: Callable[[Sums], Iterable[str]]) -> None:
+    def run(self, sums: RunReport, sentences: Callable[[RunReport], Iterable[str]]) -> None:
         """Tell what a run did."""
         if self._form == "table":
             for line in sentences(sums):
                 text.note(line)
             return
         found = dataclasses.asdict(sums) | {"seconds": round(sums.seconds, 3)}
-        self._row({name: found[name] for name in NUMBERS}, found)
+        self._row({name: found[name] for name in REPORT_COLUMNS}, found)
 
     def spans(self, spans: Sequence[Span]) -> None:
         """Tell what a run would read."""
@@ -40,7 +50,7 @@ class Teller:
             )
             return
         for (topic, number), start, stop in spans:
-            row = dict(zip(SPAN, (topic, number, start, stop, stop - start), strict=True))
+            row = dict(zip(SPAN_COLUMNS, (topic, number, start, stop, stop - start), strict=True))
             self._row(row, row)
 
     def _row(self, row: Mapping[str, Any], whole: Mapping[str, Any]) -> None:

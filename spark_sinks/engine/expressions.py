@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_sinks.decode.strict_json import kind, never
+from spark_sinks.decode.strict_json import never, variant_type
 from spark_sinks.engine import buckets
 from spark_sinks.language.field_paths import TREES, FieldPath
 from spark_sinks.language.metrics import Condition, Selection
@@ -35,7 +35,7 @@ def number(path: FieldPath) -> Column:
     if path.root not in TREES:
         return F.lit(None).cast(NUMBER)
     found = F.try_variant_get(F.col(path.root), path.below, "variant")
-    numeric = kind(found).isin("BIGINT", "DOUBLE") | kind(found).startswith("DECIMAL")
+    numeric = variant_type(found).isin("BIGINT", "DOUBLE") | variant_type(found).startswith("DECIMAL")
     return F.when(numeric, F.try_variant_get(found, "$", NUMBER))
 
 
@@ -93,7 +93,7 @@ def _equals(condition: Condition) -> Column:
     operand, path = condition.operand, condition.path
     if isinstance(operand, bool) and path.root in TREES:
         found = F.try_variant_get(F.col(path.root), path.below, "variant")
-        return F.when(kind(found) == "BOOLEAN", F.try_variant_get(found, "$", "boolean") == operand)
+        return F.when(variant_type(found) == "BOOLEAN", F.try_variant_get(found, "$", "boolean") == operand)
     if isinstance(operand, int | float) and not isinstance(operand, bool):
         return number(path).cast("double") == float(operand)
     return text(path) == str(operand)

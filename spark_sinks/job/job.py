@@ -26,7 +26,7 @@ from spark_sinks.engine import aggregate, column_pruning, dedupe, durations, rol
 from spark_sinks.engine.sketches import Sketches
 from spark_sinks.job import offset_discovery
 from spark_sinks.job.run_limits import RunLimits
-from spark_sinks.job.run_report import Position, Sums, add, bear, failing
+from spark_sinks.job.run_report import RunProgress, RunReport, accept_loss, add, record_failure
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import rows
 from spark_sinks.outputs.sink import Sink
@@ -39,8 +39,10 @@ LOG = logging.getLogger(__name__)
 
 
 # What of each record is brought to the driver: enough to find out what was counted before.
-_MARKS = ("id", "place", "logged", "usual")
-_NOTHING: dict[str, Any] = {"malformed": {}} | dict.fromkeys((*COUNTS, "oldest_logged", "newest_logged"), 0)
+_IDENTITY_COLUMNS = ("id", "place", "logged", "is_fast")
+_EMPTY_BATCH: dict[str, Any] = {"malformed": {}} | dict.fromkeys(
+    (*COUNTS, "oldest_logged", "newest_logged"), 0
+)
 
 
 class Job:
@@ -55,8 +57,8 @@ class Job:
         sinks: Mapping[str, Sink],
     ) -> None:
         self.spark = spark
-        self.position = Position()
-        self._missed: set[str] = set()
+        self.position = RunProgress()
+        self._reported_gone: set[str] = set()
         self._driver = driver
         self._source = source.load(driver.url)
         self._ledger = ledger
@@ -66,106 +68,108 @@ class Job:
 
     def run(
         self, wanted: Sequence[str], limits: RunLimits, stopped: Callable[[], bool] = lambda: False
-    ) -> Sums:
+    ) -> RunReport:
         """Count what the topics hold now, in as many batches as it takes.
 
         Within the ledger's ``locked``. A batch that was interrupted comes first. A sink that
         fails is named in the sums, and catches up in a later run.
         """
-        began, sums = time.monotonic(), Sums()
-        self.position = Position()
+        began, sums = time.monotonic(), RunReport()
+        self.position = RunProgress()
         if pending := self._ledger.pending():
             LOG.info("batch %d was interrupted and is done again", pending.batch)
-            self._count(pending, limits, sums)
+            self._count_batch(pending, limits, sums)
         spans = self._spans(wanted, limits, sums)
         left = plan.records(spans)
         begun = offset_discovery.unplaced(self._ledger, spans, limits)
         if begun and not left:
             # Nothing to read, but it is to be noted from where to go on.
-            self._start(Plan(self._ledger.last() + 1, tuple(begun)), limits, sums)
+            self._plan_batch(Plan(self._ledger.last() + 1, tuple(begun)), limits, sums)
         left = left if limits.records is None else min(left, limits.records)
         self.position.total = self.position.done + left
         while left > 0 and not stopped():
             part = plan.limit(spans, min(left, limits.batch_records))
             begun = offset_discovery.unplaced(self._ledger, spans, limits, part)
-            self._start(Plan(self._ledger.last() + 1, (*part, *begun)), limits, sums)
+            self._plan_batch(Plan(self._ledger.last() + 1, (*part, *begun)), limits, sums)
             left -= plan.records(part)
             spans = offset_discovery.uncounted(self._ledger, spans)
-        self._feed(sums)
+        self._update_outputs(sums)
         segments.merge(self._ledger, self._sketches.unite, limits.deduplicate_seconds)
         sums.seconds = time.monotonic() - began
         return sums
 
-    def _spans(self, wanted: Sequence[str], limits: RunLimits, sums: Sums) -> list[Span]:
+    def _spans(self, wanted: Sequence[str], limits: RunLimits, sums: RunReport) -> list[Span]:
         found, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, limits)
-        bear(lost, limits, sums)
+        accept_loss(lost, limits, sums)
         for words in left_out:
             LOG.warning("%s", words)
-        for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._missed):
-            self._missed.add(topic)
+        for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._reported_gone):
+            self._reported_gone.add(topic)
             LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)
         return found
 
-    def _start(self, planned: Plan, limits: RunLimits, sums: Sums) -> None:
+    def _plan_batch(self, planned: Plan, limits: RunLimits, sums: RunReport) -> None:
         self._ledger.write_plan(planned)
         LOG.info("batch %d: planned", planned.batch)
-        self._count(planned, limits, sums)
+        self._count_batch(planned, limits, sums)
 
-    def _count(self, planned: Plan, limits: RunLimits, sums: Sums) -> None:
+    def _count_batch(self, planned: Plan, limits: RunLimits, sums: RunReport) -> None:
         """Make and keep the partials of a batch, then note that it is counted."""
         self.position.batch, self.position.batch_records = planned.batch, planned.records
         self.position.total = max(self.position.total, self.position.done + planned.records)
-        noted = self._read(planned, limits, sums)
+        noted = self._read_batch(planned, limits, sums)
         LOG.info("batch %d: written", planned.batch)
         self._ledger.write_counted(planned, noted)
         self.position.done += planned.records
         LOG.info("batch %d: counted", planned.batch)
         add(sums, planned, noted)
 
-    def _read(self, planned: Plan, limits: RunLimits, sums: Sums) -> dict[str, Any]:
+    def _read_batch(self, planned: Plan, limits: RunLimits, sums: RunReport) -> dict[str, Any]:
         """Count what the log has of a batch. What failed when something of it went, says what went."""
         while planned.records:
             # What is lost is lost once: the next look is at what was there.
             planned, lost = offset_discovery.readable(self._driver, planned)
-            bear(lost, limits, sums)
+            accept_loss(lost, limits, sums)
             if not planned.records:
                 break
             try:
-                return self._make(planned, limits)
-            except spark_errors.SPARKS as error:
+                return self._decode_batch(planned, limits)
+            except spark_errors.SPARK_EXCEPTIONS as error:
                 if offset_discovery.readable(self._driver, planned)[1]:
                     continue
-                raise spark_errors.translated(error, planned.batch) from error
-        return _NOTHING | {"newest": self._newest()}
+                raise spark_errors.translate(error, planned.batch) from error
+        return _EMPTY_BATCH | {"newest": self._newest()}
 
-    def _make(self, planned: Plan, limits: RunLimits) -> dict[str, Any]:
+    def _decode_batch(self, planned: Plan, limits: RunLimits) -> dict[str, Any]:
         raw = self._source.read(self.spark, planned.spans)
         quick = fast.decode(raw, limits.clock, column_pruning.payload(self._metrics))
-        with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
-            found = first.select(*_MARKS).toArrow()
+        with _persisted(self._prepared(quick, planned, F.col("is_fast"))) as first:
+            found = first.select(*_IDENTITY_COLUMNS).toArrow()
             LOG.info("batch %d: read", planned.batch)
-            others = found["place"].filter(pc.invert(found["usual"]))
+            others = found["place"].filter(pc.invert(found["is_fast"]))
             if not len(others):
-                return self._keep(planned, first, found, limits)
+                return self._write_batch(planned, first, found, limits)
             # The long way for the others, read again: it is not even planned where there are none.
-            decoded = full.decode(self._only(raw, others, planned), limits.clock)
-            with _kept(self._prepared(decoded, planned, F.lit(False).alias("usual"))) as second:  # noqa: FBT003
-                usuals = found.filter(found["usual"])
-                found = pa.concat_tables([usuals, second.select(*_MARKS).toArrow()])
-                both = first.where("usual").unionByName(second) if len(usuals) else second
-                return self._keep(planned, both, found, limits)
+            decoded = full.decode(self._only_at(raw, others, planned), limits.clock)
+            with _persisted(self._prepared(decoded, planned, F.lit(False).alias("is_fast"))) as second:  # noqa: FBT003
+                usuals = found.filter(found["is_fast"])
+                found = pa.concat_tables([usuals, second.select(*_IDENTITY_COLUMNS).toArrow()])
+                both = first.where("is_fast").unionByName(second) if len(usuals) else second
+                return self._write_batch(planned, both, found, limits)
 
     def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
         kept = aggregate.prepare(decoded, self._metrics, mark, *durations.events(self._metrics))
         return dedupe.prepare(kept, planned.spans)
 
-    def _only(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
+    def _only_at(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
         if len(places) == planned.records:
             return raw
         listed = self.spark.createDataFrame(pa.table({"wanted": places}))
         return raw.join(F.broadcast(listed), dedupe.place(planned.spans) == F.col("wanted")).drop("wanted")
 
-    def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, limits: RunLimits) -> dict[str, Any]:
+    def _write_batch(
+        self, planned: Plan, placed: DataFrame, found: pa.Table, limits: RunLimits
+    ) -> dict[str, Any]:
         """Write what a batch leaves behind, and return what is noted of it."""
         batch, placed = planned.batch, dedupe.located(placed, planned.spans)
         known = dedupe.ids(found)
@@ -178,11 +182,11 @@ class Job:
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
         partials.write(rolled, self._ledger, "partials", batch)
         LOG.info("batch %d: partials written", batch)
-        noted = self._note(summary)
+        noted = self._batch_counts(summary)
         if durations.any_of(self._metrics):
             partials.write(durations.rows_of(placed, self._metrics), self._ledger, "pairs", batch)
         if noted["malformed"]:
-            self._set_aside(placed, planned)
+            self._write_malformed(placed, planned)
         return noted | {"oldest_logged": oldest, "newest_logged": newest}
 
     def _seen(self, since: float, until: float) -> Iterator[pa.Table]:
@@ -198,7 +202,7 @@ class Job:
         last = self._ledger.last()
         return self._ledger.sums(last)["newest"] if last else None
 
-    def _note(self, summary: pa.Table) -> dict[str, Any]:
+    def _batch_counts(self, summary: pa.Table) -> dict[str, Any]:
         """Add up what became of the records of a batch."""
         newest = self._newest()
         counts: Counter[str | None] = Counter()
@@ -215,7 +219,7 @@ class Job:
         sums = {"read": counts.total(), "decoded": counts[None], "duplicate": counts[dedupe.DUPLICATE]}
         return {**noted, **sums, "malformed": malformed, "newest": latest}
 
-    def _set_aside(self, placed: DataFrame, planned: Plan) -> None:
+    def _write_malformed(self, placed: DataFrame, planned: Plan) -> None:
         """Keep where the malformed records lie, and why each is one."""
         malformed = full.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE)).toArrow()
         path = self._ledger.data("malformed", planned.batch)
@@ -223,30 +227,30 @@ class Job:
         with open(path, "w", encoding="utf-8", opener=safe_files.anew) as file:
             file.writelines(json.dumps(row, default=str) + "\n" for row in malformed.to_pylist())
 
-    def _feed(self, sums: Sums) -> None:
+    def _update_outputs(self, sums: RunReport) -> None:
         """Bring the sinks up to the last batch; those that are equally far share the work."""
         newest = self._ledger.last()
         behind: dict[int, list[str]] = {}
         for name, sink in self._sinks.items():
-            with failing(name, sums):
+            with record_failure(name, sums):
                 held = sink.last(self._ledger.job)
                 behind.setdefault(newest - sums.batches if held is None else held, []).append(name)
         for since, names in behind.items():
             if since < newest:
-                self._write(names, since, newest, sums)
+                self._update_group(names, since, newest, sums)
 
-    def _write(self, names: list[str], since: int, newest: int, sums: Sums) -> None:
+    def _update_group(self, names: list[str], since: int, newest: int, sums: RunReport) -> None:
         merged = partials.changed(self._ledger, self._metrics, since, self._sketches.unite)
         found = rows.of_partials(merged, self._metrics, self._sketches.estimate)
         for name in names:
-            with failing(name, sums):
+            with record_failure(name, sums):
                 self._sinks[name].write(self._ledger.job, newest, found)
                 sums.rows[name] = len(found)
                 LOG.info("batch %d: in %s", newest, name)
 
 
 @contextlib.contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
     """Keep what a frame yields while it is used more than once."""
     kept = frame.persist()
     try:

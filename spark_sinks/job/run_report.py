@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class Sums:
+class RunReport:
     """What a run did."""
 
     read: int = 0
@@ -35,7 +35,7 @@ class Sums:
 
 
 @dataclass
-class Position:
+class RunProgress:
     """How far a run is; for people, from another thread."""
 
     done: int = 0
@@ -45,15 +45,15 @@ class Position:
 
 
 @contextlib.contextmanager
-def failing(name: str, sums: Sums) -> Iterator[None]:
+def record_failure(name: str, sums: RunReport) -> Iterator[None]:
     """Note the failure of a sink, so that the others go on."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - a sink may be anybody's, and Spark's errors are many
-        sums.failures[name] = spark_errors.brief(error)
+        sums.failures[name] = spark_errors.summarize(error)
 
 
-def bear(lost: Sequence[Loss], limits: RunLimits, sums: Sums) -> None:
+def accept_loss(lost: Sequence[Loss], limits: RunLimits, sums: RunReport) -> None:
     """Go on without what is lost, if that was allowed."""
     for text, records in lost:
         if not limits.allow_loss:
@@ -62,7 +62,7 @@ def bear(lost: Sequence[Loss], limits: RunLimits, sums: Sums) -> None:
         sums.lost += records
 
 
-def add(sums: Sums, planned: Plan, noted: Mapping[str, Any]) -> None:
+def add(sums: RunReport, planned: Plan, noted: Mapping[str, Any]) -> None:
     """Add what was noted of a batch."""
     for name in COUNTS:
         setattr(sums, name, getattr(sums, name) + noted[name])

@@ -23,7 +23,7 @@ _DIRECTORIES = ("parquet", "csv", "json")
 
 
 @dataclass(frozen=True)
-class Settings:
+class JobSettings:
     """What a job is made of, without what only Spark can check."""
 
     metrics: tuple[Metric, ...]
@@ -32,7 +32,7 @@ class Settings:
     options: SparkSettings
 
 
-def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
+def read(conf: cfg.ConfigOpts, **given: object) -> JobSettings:
     """Read ``[spark_sinks]``, with what was given on the command line in its place."""
     values = reading.read_group(conf, options.GROUP, options.OPTS)
     values.update({name: value for name, value in given.items() if value is not None})
@@ -45,7 +45,7 @@ def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
     found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
     outputs = tuple(group.output or [CONSOLE])
     _refuse_shared(outputs)
-    return Settings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
+    return JobSettings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
 
 
 def _properties(lines: Sequence[str]) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _properties(lines: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def digests(wanted: Sequence[Metric]) -> dict[str, str]:
+def metric_digests(wanted: Sequence[Metric]) -> dict[str, str]:
     """Return what tells whether a metric of a name is still the same."""
     return {metric.name: hashlib.sha256(repr(metric).encode()).hexdigest()[:16] for metric in wanted}
 

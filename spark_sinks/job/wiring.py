@@ -10,8 +10,8 @@ from notifier_kafka.contract.driver import Driver
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from spark_sinks.engine import session
 from spark_sinks.job import job
-from spark_sinks.job.run_report import Sums
-from spark_sinks.job.settings import Settings, digests
+from spark_sinks.job.run_report import RunReport
+from spark_sinks.job.settings import JobSettings, metric_digests
 from spark_sinks.outputs import secret_masking, sink
 from spark_sinks.sources import source
 from spark_sinks.state import ledger
@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[job.Job]:
+def open_job(driver: Driver, chosen: JobSettings, fetch: source.Fetch) -> Iterator[job.Job]:
     """Open a job; what can be refused without Spark is refused before it starts."""
     conf = driver.url.conf
     needed = source.load(driver.url)
@@ -29,14 +29,14 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
     for each in sinks.values():
         if isinstance(each, sink.Choosy):
             each.check(chosen.metrics)
-    with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
+    with kept.locked({"input": driver.url.masked()}, metric_digests(chosen.metrics)):
         for each in sinks.values():
-            _refuse_early(each, kept.job)
+            _check_output(each, kept.job)
         group = chosen.options
         left = Path("artifacts").absolute()
         was_there = left.exists()
         spark = session.start(
-            session.Settings(
+            session.SessionSettings(
                 group.master,
                 group.memory,
                 group.shuffle_partitions,
@@ -65,7 +65,7 @@ def _jars(needed: source.Source, fetch: source.Fetch, properties: Mapping[str, s
         return ()
 
 
-def _refuse_early(one: sink.Sink, job: str) -> None:
+def _check_output(one: sink.Sink, job: str) -> None:
     """Refuse what the configuration is to blame for. Of what else fails the run says which sink it was."""
     try:
         one.last(job)
@@ -75,7 +75,7 @@ def _refuse_early(one: sink.Sink, job: str) -> None:
         LOG.debug("an output does not answer yet: %s", error)
 
 
-def lines(sums: Sums) -> Iterator[str]:
+def lines(sums: RunReport) -> Iterator[str]:
     """Say what a run did."""
     for partition, (start, stop) in sorted(sums.offsets.items()):
         yield f"{partition}: offsets {start} to {stop}"

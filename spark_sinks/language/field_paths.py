@@ -31,7 +31,7 @@ class FieldPath:
     steps: tuple[str | int, ...] = ()
 
     def __repr__(self) -> str:
-        # Checkpoints hold a hash of it (job.settings.digests), from when the class was called Path.
+        # Checkpoints hold a hash of it (job.settings.metric_digests), from when the class was called Path.
         return f"Path(root={self.root!r}, steps={self.steps!r})"
 
     def __str__(self) -> str:

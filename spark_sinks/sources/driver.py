@@ -47,9 +47,9 @@ class DriverDataSource(DataSource):  # type: ignore[misc]
         return "notifier-kafka"
 
     def schema(self) -> str:
-        from spark_sinks.decode.full import RAW
+        from spark_sinks.decode.full import RAW_SCHEMA
 
-        return RAW
+        return RAW_SCHEMA
 
     def reader(self, schema: StructType) -> "SpanReader":  # noqa: ARG002 - the signature is PySpark's
         return SpanReader(dict(self.options))

@@ -28,7 +28,7 @@ class Source(Protocol):
         """Return the jars that Spark must have; ``fetch`` gets a set of them by its name."""
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
-        """Return the records of the spans, with the columns of ``decode.RAW``."""
+        """Return the records of the spans, with the columns of ``decode.full.RAW_SCHEMA``."""
 
 
 def load(url: DriverURL) -> Source:

@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    started = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    started = session.start(session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     yield started
     started.stop()
     with warnings.catch_warnings():
@@ -45,7 +45,9 @@ def jvm() -> Iterator[Callable[[], dict[str, str]]]:
     One program at a time. It may have been killed: what it left running is stopped.
     """
     os.environ["JAVA_HOME"] = str(java.home_for_spark(java.find(java.SPARK)))
-    properties = session.properties(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    properties = session.properties(
+        session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA))
+    )
     gateway = launch_gateway(SparkConf().setAll(list(properties.items())))
 
     def lend() -> dict[str, str]:

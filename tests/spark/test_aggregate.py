@@ -104,7 +104,7 @@ def raw(spark: SparkSession, some: Sequence[Delivery]) -> DataFrame:
         )
         for one in some
     ]
-    return spark.createDataFrame(found, full.RAW).coalesce(2)
+    return spark.createDataFrame(found, full.RAW_SCHEMA).coalesce(2)
 
 
 def batch(

@@ -14,7 +14,7 @@ from notifier_kafka.publishing import transport
 from spark_sinks.decode.clock_tolerance import ClockTolerance
 from spark_sinks.job import job, settings
 from spark_sinks.job.run_limits import RunLimits
-from spark_sinks.job.run_report import Sums
+from spark_sinks.job.run_report import RunReport
 from spark_sinks.language import metrics
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import files, sink
@@ -61,10 +61,10 @@ class Rig:
         limits: RunLimits,
         outputs: Sequence[str] = (),
         topics: Sequence[str] = ("t",),
-    ) -> Sums:
+    ) -> RunReport:
         sinks = {output: sink.load(output, conf()) for output in outputs}
         made = job.Job(spark, self.driver, self.ledger, self.metrics, sinks)
-        with self.ledger.locked({"input": self.driver.url.masked()}, settings.digests(self.metrics)):
+        with self.ledger.locked({"input": self.driver.url.masked()}, settings.metric_digests(self.metrics)):
             return made.run(topics, limits)
 
     def deliveries(self, names: Sequence[str] = ("t.info",)) -> Iterator[Delivery]:

@@ -34,13 +34,15 @@ def test_properties_of_spark_may_hold_commas(tmp_path: Path) -> None:
     assert properties(tmp_path, ",".join(one_each)) == expected
     assert properties(tmp_path, ", ".join(one_each[:2]), *one_each[2:]) == expected
     assert properties(tmp_path) == {}
-    made = session.properties(session.Settings(extra=expected | {"spark.sql.ansi.enabled": "true"}))
+    made = session.properties(session.SessionSettings(extra=expected | {"spark.sql.ansi.enabled": "true"}))
     assert made.items() >= expected.items()
     assert made["spark.sql.ansi.enabled"] == "false"
 
 
 def test_jars_of_the_user_are_beside_ours() -> None:
-    given = session.Settings(jars=[Path("/a.jar"), Path("/b.jar")], extra={"spark.jars": "/c.jar,/d.jar"})
+    given = session.SessionSettings(
+        jars=[Path("/a.jar"), Path("/b.jar")], extra={"spark.jars": "/c.jar,/d.jar"}
+    )
     assert session.properties(given)["spark.jars"] == "/a.jar,/b.jar,/c.jar,/d.jar"
 
 

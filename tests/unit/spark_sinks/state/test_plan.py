@@ -136,7 +136,7 @@ def test_what_is_lost_is_counted_once(tmp_path: Path, monkeypatch: pytest.Monkey
     made.publish([Record(topic, b"{}", b"k") for topic in ("a.info", "a.info", "b.info")])
     admin = made.driver.admin()
     monkeypatch.setattr(source, "load", lambda _: Losing(lambda: admin.purge_topic("b.info")))
-    with made.ledger.locked({"input": made.driver.url.masked()}, settings.digests(made.metrics)):
+    with made.ledger.locked({"input": made.driver.url.masked()}, settings.metric_digests(made.metrics)):
         made.ledger.write_plan(Plan(1, tuple(made.driver.spans(["a.info", "b.info"]))))
     # Of an interrupted batch two are gone already, and the last one goes when it is read.
     admin.purge_topic("a.info")

@@ -31,7 +31,7 @@ from notifier_kafka_drivers.kafka.local.cluster import Cluster
 from spark_sinks.engine import session
 from spark_sinks.job import job, settings
 from spark_sinks.job.run_limits import RunLimits
-from spark_sinks.language import metrics
+from spark_sinks.language import metrics, metrics_file
 from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Metric, Window
 from spark_sinks.outputs import sink
@@ -151,7 +151,7 @@ class _Runs:
     def count(
         self,
         topics: list[str],
-        wanted: tuple[metrics.Metric, ...] = metrics.default(),
+        wanted: tuple[metrics.Metric, ...] = metrics_file.default(),
         kept: Path | None = None,
     ) -> Path:
         """Run a job, a new one where none is given."""

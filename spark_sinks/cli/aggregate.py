@@ -26,37 +26,42 @@ from spark_sinks.state.ledger import Ledger
 
 
 class Aggregate(Command):
-    """Make metrics of what the topics hold, each notification counted once.
+    """Compute metrics from the notifications in topics. Each notification is counted once.
 
-    A run goes on from where the one before ended; one that was interrupted is done again.
-    SIGTERM ends it after the batch at hand. What a run did is told in sentences on stderr,
-    or with -f json, csv or value as data on stdout, a line for each run.
+    A run continues where the previous one ended. A run that was interrupted is repeated.
+    SIGTERM ends a run after the current batch. A report of each run goes to stderr; with
+    -f json, csv or value it goes to stdout instead, one line for each run.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add = parser.add_argument
-        add("--metrics", metavar="FILE", help="The file that declares the metrics; a default set without it.")
-        add("--input", metavar="URL", help="Where notifications are, when not at the transport URL.")
+        add("--metrics", metavar="FILE", help="File that declares the metrics. Default: a built-in set.")
+        add("--input", metavar="URL", help="URL of the log to read. Default: the transport URL.")
         add(
             "--topic",
             action="append",
             metavar="T",
-            help="What to read, or a pattern such as 'a.*'; repeatable.",
+            help="Topic to read, or a pattern such as 'a.*'. Repeatable. Default: the configured topics.",
         )
-        add("--window", metavar="W", help="The width of a window: 30s, 1m, 1h.")
-        add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go; repeatable.")
-        add("--checkpoint-dir", metavar="DIR", help="Where it is kept what is counted.")
-        add("--since", type=_since, metavar="WHEN", help="Count what was recorded from then on.")
-        add("--until", type=arguments.moment, metavar="WHEN", help="Count what was recorded before.")
-        add("--max-records", type=arguments.positive, metavar="N", help="End after N records.")
-        add("--every", type=metrics.parse_width, metavar="W", help="Run again and again, such as every 60s.")
+        add("--window", metavar="W", help="Width of a window: 30s, 1m, 1h.")
+        add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go. Repeatable.")
+        add("--checkpoint-dir", metavar="DIR", help="Directory for the job's state: what it has counted.")
+        add("--since", type=_since, metavar="WHEN", help="Count records from this time on.")
+        add("--until", type=arguments.moment, metavar="WHEN", help="Count records before this time.")
+        add("--max-records", type=arguments.positive, metavar="N", help="Stop after N records.")
+        add(
+            "--every",
+            type=metrics.parse_width,
+            metavar="W",
+            help="Repeat the run at this interval, such as 60s.",
+        )
         add(
             "--allow-loss",
             action="store_true",
-            help="Go on when records were deleted before they were counted.",
+            help="Continue when records were deleted before they were counted.",
         )
-        add("--dry-run", action="store_true", help="Say what would be read, and read nothing.")
+        add("--dry-run", action="store_true", help="Print what would be read, and read nothing.")
         add_stream_format(parser, "table")
         return parser
 
@@ -79,7 +84,7 @@ class Aggregate(Command):
 def _since(argument: str) -> str | float:
     found = arguments.start(argument)
     if isinstance(found, int):
-        raise argparse.ArgumentTypeError(f"{argument!r} is none of beginning, end or a time")
+        raise argparse.ArgumentTypeError(f"{argument!r} is not 'beginning', 'end' or a time")
     return found
 
 
@@ -95,7 +100,7 @@ def _dry_run(driver: Driver, chosen: JobSettings, wanted: Sequence[str], args: a
 
 
 def _limits(driver: Driver, chosen: JobSettings, args: argparse.Namespace) -> RunLimits:
-    """Make the limits of a run of options and arguments."""
+    """Combine options and arguments."""
     group = chosen.options
     since = args.since if isinstance(args.since, float) else None
     return RunLimits(
@@ -117,11 +122,11 @@ def _own_topics(driver: Driver, chosen: JobSettings) -> frozenset[str]:
     # Here, because it imports PySpark.
     from spark_sinks.outputs import kafka
 
-    return kafka.written(chosen.outputs, driver.url)
+    return kafka.written_topics(chosen.outputs, driver.url)
 
 
 class _StopSignal:
-    """Turns SIGTERM and Ctrl-C into a wish, which is looked at between batches."""
+    """Set by SIGTERM and Ctrl-C, checked between batches. A second signal ends the program at once."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -154,19 +159,21 @@ def _run(driver: Driver, chosen: JobSettings, wanted: Sequence[str], args: argpa
             began = time.monotonic()
             try:
                 with progress.show_progress(made):
-                    sums = made.run(wanted, limits, stop)
+                    report = made.run(wanted, limits, stop)
             except MessagingException as error:
-                # A broker that is away comes back, for who goes on asking.
+                # With --every an unreachable broker is tried again.
                 if not args.every or not error.retriable or stop():
                     raise
                 text.note(f"{error}; again in {args.every} seconds")
                 stop.wait(args.every)
                 continue
-            printer.run(sums, wiring.lines)
+            printer.run(report)
             ending = not args.every or stop()
-            if sums.failures and ending:
-                name, reason = next(iter(sums.failures.items()))
-                raise Partial(f"{name}: {reason}; the other outputs have everything, run again for this one")
+            if report.failures and ending:
+                name, reason = next(iter(report.failures.items()))
+                raise Partial(
+                    f"{name}: {reason}; the other outputs are complete; run again to write this one"
+                )
             if ending:
                 return Exit.OK
             stop.wait(max(0.0, began + args.every - time.monotonic()))

@@ -13,7 +13,7 @@ MAX_CHARACTERS = 48
 def lines_of(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     """Yield a line for each metric, group and width of window, of rows as ``metrics show`` has them.
 
-    The course goes over the time of that line, evenly; where nothing was counted it has a gap.
+    The bars cover the time of that line evenly, with a gap where nothing was counted.
     """
     keyed = sorted(((row[0], row[3], row[5], _width(row)), row) for row in rows)
     for (metric, group, unit, width), some in itertools.groupby(keyed, lambda pair: pair[0]):

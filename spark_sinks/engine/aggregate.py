@@ -17,7 +17,7 @@ from spark_sinks.engine.metric_columns import RECORD_COLUMNS, columns_of, has_ro
 from spark_sinks.language.field_paths import TREES, FieldPath
 from spark_sinks.language.metrics import (
     COUNTED,
-    DAY,
+    DAY_SECONDS,
     SKETCH_SIZE,
     Constant,
     Duration,
@@ -43,7 +43,9 @@ def summarise(prepared: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
 
     Each metric has its ``group`` and, unless it counts every notification, ``selected``.
     """
-    base = functools.reduce(math.gcd, (w.every for m in single_event(metrics) for w in m.windows), DAY)
+    base = functools.reduce(
+        math.gcd, (w.every for m in single_event(metrics) for w in m.windows), DAY_SECONDS
+    )
     start = F.floor(F.unix_seconds("time") / base) * base
     sound = F.col("reason").isNull()
     own = set(metric_columns.dimensions(metrics))

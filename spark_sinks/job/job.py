@@ -1,10 +1,9 @@
-"""A job: batches of frozen spans, counted once each, and handed to every sink.
+"""A job: batches of frozen spans. Each batch is counted exactly once and written to every sink.
 
-The order of the steps is what makes that hold. The plan of a batch is kept before anything
-is read. Its partials are written where nobody looks until the ledger says that the batch is
-counted. Sinks come after: a sink is given whole figures, never increments, for every window
-that changed since the last batch that it holds, so that one that failed catches up and one
-that was interrupted is written the same again.
+The order of the steps guarantees that. The plan of a batch is stored before anything is read.
+Its partials are invisible until the ledger says that the batch is counted. Sinks come last. A
+sink gets whole figures, never increments, for every window that changed since the last batch
+that it holds: so a sink that failed catches up, and an interrupted write is repeated unchanged.
 """
 
 import contextlib
@@ -22,11 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.contract.driver import Driver, Span
 from spark_sinks.decode import fast, full
+from spark_sinks.decode.strict_json import never
 from spark_sinks.engine import aggregate, column_pruning, dedupe, durations, rollup, spark_errors
 from spark_sinks.engine.sketches import Sketches
 from spark_sinks.job import offset_discovery
 from spark_sinks.job.run_limits import RunLimits
-from spark_sinks.job.run_report import RunProgress, RunReport, accept_loss, add, record_failure
+from spark_sinks.job.run_report import RunProgress, RunReport
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import rows
 from spark_sinks.outputs.sink import Sink
@@ -38,7 +38,7 @@ from spark_sinks.state.plan import Plan
 LOG = logging.getLogger(__name__)
 
 
-# What of each record is brought to the driver: enough to find out what was counted before.
+# The columns of each record that go to the driver: they tell what was counted before.
 _IDENTITY_COLUMNS = ("id", "place", "logged", "is_fast")
 _EMPTY_BATCH: dict[str, Any] = {"malformed": {}} | dict.fromkeys(
     (*COUNTS, "oldest_logged", "newest_logged"), 0
@@ -46,7 +46,7 @@ _EMPTY_BATCH: dict[str, Any] = {"malformed": {}} | dict.fromkeys(
 
 
 class Job:
-    """Counts topics of one transport into one ledger and some sinks."""
+    """Counts the topics of one transport, with one ledger and several sinks."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Job:
         sinks: Mapping[str, Sink],
     ) -> None:
         self.spark = spark
-        self.position = RunProgress()
+        self.progress = RunProgress()
         self._reported_gone: set[str] = set()
         self._driver = driver
         self._source = source.load(driver.url)
@@ -71,65 +71,65 @@ class Job:
     ) -> RunReport:
         """Count what the topics hold now, in as many batches as it takes.
 
-        Within the ledger's ``locked``. A batch that was interrupted comes first. A sink that
-        fails is named in the sums, and catches up in a later run.
+        Call it within the ledger's ``locked``. A batch that was interrupted comes first. A sink
+        that fails is named in the report, and catches up in a later run.
         """
-        began, sums = time.monotonic(), RunReport()
-        self.position = RunProgress()
+        began, report = time.monotonic(), RunReport()
+        self.progress = RunProgress()
         if pending := self._ledger.pending():
-            LOG.info("batch %d was interrupted and is done again", pending.batch)
-            self._count_batch(pending, limits, sums)
-        spans = self._spans(wanted, limits, sums)
+            LOG.info("batch %d was interrupted and is repeated", pending.batch)
+            self._count_batch(pending, limits, report)
+        spans = self._spans(wanted, limits, report)
         left = plan.records(spans)
         begun = offset_discovery.unplaced(self._ledger, spans, limits)
         if begun and not left:
-            # Nothing to read, but it is to be noted from where to go on.
-            self._plan_batch(Plan(self._ledger.last() + 1, tuple(begun)), limits, sums)
+            # There is nothing to read, but the position to continue from is stored.
+            self._plan_batch(Plan(self._ledger.last() + 1, tuple(begun)), limits, report)
         left = left if limits.records is None else min(left, limits.records)
-        self.position.total = self.position.done + left
+        self.progress.total = self.progress.done + left
         while left > 0 and not stopped():
             part = plan.limit(spans, min(left, limits.batch_records))
             begun = offset_discovery.unplaced(self._ledger, spans, limits, part)
-            self._plan_batch(Plan(self._ledger.last() + 1, (*part, *begun)), limits, sums)
+            self._plan_batch(Plan(self._ledger.last() + 1, (*part, *begun)), limits, report)
             left -= plan.records(part)
             spans = offset_discovery.uncounted(self._ledger, spans)
-        self._update_outputs(sums)
+        self._update_outputs(report)
         segments.merge(self._ledger, self._sketches.unite, limits.deduplicate_seconds)
-        sums.seconds = time.monotonic() - began
-        return sums
+        report.seconds = time.monotonic() - began
+        return report
 
-    def _spans(self, wanted: Sequence[str], limits: RunLimits, sums: RunReport) -> list[Span]:
-        found, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, limits)
-        accept_loss(lost, limits, sums)
+    def _spans(self, wanted: Sequence[str], limits: RunLimits, report: RunReport) -> list[Span]:
+        spans, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, limits)
+        report.add_loss(lost, limits)
         for words in left_out:
             LOG.warning("%s", words)
         for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._reported_gone):
             self._reported_gone.add(topic)
-            LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)
-        return found
+            LOG.warning("topic %s no longer exists: its counts stay, later records are lost", topic)
+        return spans
 
-    def _plan_batch(self, planned: Plan, limits: RunLimits, sums: RunReport) -> None:
+    def _plan_batch(self, planned: Plan, limits: RunLimits, report: RunReport) -> None:
         self._ledger.write_plan(planned)
         LOG.info("batch %d: planned", planned.batch)
-        self._count_batch(planned, limits, sums)
+        self._count_batch(planned, limits, report)
 
-    def _count_batch(self, planned: Plan, limits: RunLimits, sums: RunReport) -> None:
-        """Make and keep the partials of a batch, then note that it is counted."""
-        self.position.batch, self.position.batch_records = planned.batch, planned.records
-        self.position.total = max(self.position.total, self.position.done + planned.records)
-        noted = self._read_batch(planned, limits, sums)
+    def _count_batch(self, planned: Plan, limits: RunLimits, report: RunReport) -> None:
+        """Write the partials of a batch, then mark the batch as counted."""
+        self.progress.batch, self.progress.batch_records = planned.batch, planned.records
+        self.progress.total = max(self.progress.total, self.progress.done + planned.records)
+        counts = self._read_batch(planned, limits, report)
         LOG.info("batch %d: written", planned.batch)
-        self._ledger.write_counted(planned, noted)
-        self.position.done += planned.records
+        self._ledger.write_counted(planned, counts)
+        self.progress.done += planned.records
         LOG.info("batch %d: counted", planned.batch)
-        add(sums, planned, noted)
+        report.add_batch(planned, counts)
 
-    def _read_batch(self, planned: Plan, limits: RunLimits, sums: RunReport) -> dict[str, Any]:
-        """Count what the log has of a batch. What failed when something of it went, says what went."""
+    def _read_batch(self, planned: Plan, limits: RunLimits, report: RunReport) -> dict[str, Any]:
+        """Count what the log still has of a batch. A failure because of deleted records counts as a loss."""
         while planned.records:
-            # What is lost is lost once: the next look is at what was there.
+            # A loss is counted once: the next check is of what is left.
             planned, lost = offset_discovery.readable(self._driver, planned)
-            accept_loss(lost, limits, sums)
+            report.add_loss(lost, limits)
             if not planned.records:
                 break
             try:
@@ -142,20 +142,22 @@ class Job:
 
     def _decode_batch(self, planned: Plan, limits: RunLimits) -> dict[str, Any]:
         raw = self._source.read(self.spark, planned.spans)
-        quick = fast.decode(raw, limits.clock, column_pruning.payload(self._metrics))
-        with _persisted(self._prepared(quick, planned, F.col("is_fast"))) as first:
-            found = first.select(*_IDENTITY_COLUMNS).toArrow()
+        decoded_fast = fast.decode(raw, limits.clock, column_pruning.payload(self._metrics))
+        with _persisted(self._prepared(decoded_fast, planned, F.col("is_fast"))) as fast_records:
+            found = fast_records.select(*_IDENTITY_COLUMNS).toArrow()
             LOG.info("batch %d: read", planned.batch)
             others = found["place"].filter(pc.invert(found["is_fast"]))
             if not len(others):
-                return self._write_batch(planned, first, found, limits)
-            # The long way for the others, read again: it is not even planned where there are none.
+                return self._write_batch(planned, fast_records, found, limits)
+            # The others are read again for the full decoder, which is not even planned when there are none.
             decoded = full.decode(self._only_at(raw, others, planned), limits.clock)
-            with _persisted(self._prepared(decoded, planned, F.lit(False).alias("is_fast"))) as second:  # noqa: FBT003
-                usuals = found.filter(found["is_fast"])
-                found = pa.concat_tables([usuals, second.select(*_IDENTITY_COLUMNS).toArrow()])
-                both = first.where("is_fast").unionByName(second) if len(usuals) else second
-                return self._write_batch(planned, both, found, limits)
+            with _persisted(self._prepared(decoded, planned, never().alias("is_fast"))) as full_records:
+                fast_ones = found.filter(found["is_fast"])
+                found = pa.concat_tables([fast_ones, full_records.select(*_IDENTITY_COLUMNS).toArrow()])
+                records = full_records
+                if len(fast_ones):
+                    records = fast_records.where("is_fast").unionByName(full_records)
+                return self._write_batch(planned, records, found, limits)
 
     def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
         kept = aggregate.prepare(decoded, self._metrics, mark, *durations.events(self._metrics))
@@ -170,14 +172,16 @@ class Job:
     def _write_batch(
         self, planned: Plan, placed: DataFrame, found: pa.Table, limits: RunLimits
     ) -> dict[str, Any]:
-        """Write what a batch leaves behind, and return what is noted of it."""
-        batch, placed = planned.batch, dedupe.located(placed, planned.spans)
+        """Write the state of a batch, and return its counts."""
+        batch, placed = planned.batch, dedupe.add_positions(placed, planned.spans)
         known = dedupe.ids(found)
         oldest, newest = ((each or 0) / 1e6 for each in pc.min_max(known["logged"]).as_py().values())
         if limits.deduplicate_seconds and len(known):
             partials.write(known, self._ledger, "seen", batch)
             seen = self._seen(oldest - limits.deduplicate_seconds, newest + limits.deduplicate_seconds)
-            placed = dedupe.mark(placed, dedupe.duplicates(known, seen, limits.deduplicate_seconds))
+            placed = dedupe.mark_duplicates(
+                placed, dedupe.duplicates(known, seen, limits.deduplicate_seconds)
+            )
         summary = aggregate.summarise(placed, self._metrics).toArrow()
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
         partials.write(rolled, self._ledger, "partials", batch)
@@ -203,7 +207,7 @@ class Job:
         return self._ledger.sums(last)["newest"] if last else None
 
     def _batch_counts(self, summary: pa.Table) -> dict[str, Any]:
-        """Add up what became of the records of a batch."""
+        """Add up the records of a batch by outcome."""
         newest = self._newest()
         counts: Counter[str | None] = Counter()
         noted = {"misdated": 0, "late": 0}
@@ -220,38 +224,38 @@ class Job:
         return {**noted, **sums, "malformed": malformed, "newest": latest}
 
     def _write_malformed(self, placed: DataFrame, planned: Plan) -> None:
-        """Keep where the malformed records lie, and why each is one."""
+        """Write the positions of the malformed records and the reasons."""
         malformed = full.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE)).toArrow()
         path = self._ledger.data("malformed", planned.batch)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", encoding="utf-8", opener=safe_files.anew) as file:
+        with open(path, "w", encoding="utf-8", opener=safe_files.open_new) as file:
             file.writelines(json.dumps(row, default=str) + "\n" for row in malformed.to_pylist())
 
-    def _update_outputs(self, sums: RunReport) -> None:
-        """Bring the sinks up to the last batch; those that are equally far share the work."""
+    def _update_outputs(self, report: RunReport) -> None:
+        """Bring the sinks up to the last batch. Sinks at the same batch share the work."""
         newest = self._ledger.last()
         behind: dict[int, list[str]] = {}
         for name, sink in self._sinks.items():
-            with record_failure(name, sums):
+            with report.record_failure(name):
                 held = sink.last(self._ledger.job)
-                behind.setdefault(newest - sums.batches if held is None else held, []).append(name)
+                behind.setdefault(newest - report.batches if held is None else held, []).append(name)
         for since, names in behind.items():
             if since < newest:
-                self._update_group(names, since, newest, sums)
+                self._update_group(names, since, newest, report)
 
-    def _update_group(self, names: list[str], since: int, newest: int, sums: RunReport) -> None:
+    def _update_group(self, names: list[str], since: int, newest: int, report: RunReport) -> None:
         merged = partials.changed(self._ledger, self._metrics, since, self._sketches.unite)
         found = rows.of_partials(merged, self._metrics, self._sketches.estimate)
         for name in names:
-            with record_failure(name, sums):
+            with report.record_failure(name):
                 self._sinks[name].write(self._ledger.job, newest, found)
-                sums.rows[name] = len(found)
+                report.rows[name] = len(found)
                 LOG.info("batch %d: in %s", newest, name)
 
 
 @contextlib.contextmanager
 def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep what a frame yields while it is used more than once."""
+    """Persist a frame that is used more than once."""
     kept = frame.persist()
     try:
         yield kept

@@ -42,7 +42,9 @@ def read(conf: cfg.ConfigOpts, **given: object) -> JobSettings:
         window = metrics.parse_width(group.window)
     except ValueError as error:
         raise ConfigurationError(f"[spark_sinks] window: {error}") from None
-    found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
+    found = (
+        metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics_file.default(window)
+    )
     outputs = tuple(group.output or [CONSOLE])
     _refuse_shared(outputs)
     return JobSettings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)

@@ -5,7 +5,7 @@ import re
 from spark_sinks.language import field_paths, yaml_lines
 from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Constant, Group, Metric, Selection, Value, Window
-from spark_sinks.language.yaml_lines import Located
+from spark_sinks.language.yaml_lines import YamlValue
 
 KINDS = {"delta": "sum", "gauge": "last", "cumulative": "last"}
 
@@ -20,7 +20,7 @@ _UNSUPPORTED = {
 }
 
 
-def meter(item: Located, window: int) -> Metric:
+def meter(item: YamlValue, window: int) -> Metric:
     """Make a metric of a meter's definition."""
     known = (*_KEYS, *_GROUP_KEYS, "metadata")
     members = item.mapping("a meter", (*known, *_UNSUPPORTED))
@@ -46,7 +46,7 @@ def meter(item: Located, window: int) -> Metric:
     )
 
 
-def _event_type(item: Located) -> str:
+def _event_type(item: YamlValue) -> str:
     """Read a pattern, which is a regular expression to Ceilometer and once was of the kind that ours are."""
     text = item.text("event_type")
     # An escaped dot is a dot, and ".*" is anything where the dot does not stand for itself.
@@ -59,11 +59,11 @@ def _event_type(item: Located) -> str:
     return pattern
 
 
-def _volume(item: Located) -> Value:
+def _volume(item: YamlValue) -> Value:
     return _path(item, "volume") if isinstance(item.value, str) else Constant(item.number("volume"))
 
 
-def _group(members: dict[str, Located]) -> Group:
+def _group(members: dict[str, YamlValue]) -> Group:
     found = [(name, _path(members[name], name)) for name in _GROUP_KEYS if name in members]
     if "metadata" in members:
         metadata = members["metadata"].mapping("metadata")
@@ -71,7 +71,7 @@ def _group(members: dict[str, Located]) -> Group:
     return tuple(found)
 
 
-def _path(item: Located, what: str) -> FieldPath:
+def _path(item: YamlValue, what: str) -> FieldPath:
     if isinstance(item.value, dict):
         item.refuse(f"{what}: Ceilometer's 'plugin' and 'fields' are not supported; give one path")
     text = item.text(what)

@@ -15,7 +15,7 @@ ROOTS = TREES + TEXTS
 
 # A spelling of Ceilometer's and oslo's files for the same members.
 _ALIASES = {"_context": "context", "publisher": "publisher_id"}
-_BEGINS = f"it begins with one of {', '.join(ROOTS)}, as in $.payload.size"
+_ROOTS_HINT = f"it begins with one of {', '.join(ROOTS)}, as in $.payload.size"
 _STEP = re.compile(
     r"""\.(?P<name>[^.\[\]'"*?@\s()]+) | \[(?P<index>\d{1,9})\]
     | \['(?P<single>[^']+)'\] | \["(?P<double>[^"]+)"\]""",
@@ -47,11 +47,11 @@ def parse(text: str) -> FieldPath:
     """Read a path, or raise ``ValueError`` that says what is wrong with it."""
     steps = _steps(text) if text.startswith("$") else [text]
     if not steps or not isinstance(steps[0], str):
-        raise ValueError(f"path {text!r}: {_BEGINS}")
+        raise ValueError(f"path {text!r}: {_ROOTS_HINT}")
     root = _ALIASES.get(steps[0], steps[0])
     if root not in ROOTS:
         near = difflib.get_close_matches(root, ROOTS, 1)
-        hint = f"did you mean {near[0]}?" if near else _BEGINS
+        hint = f"did you mean {near[0]}?" if near else _ROOTS_HINT
         raise ValueError(f"path {text!r}: a notification has no {root!r}; {hint}")
     if len(steps) > 1 and root not in TREES:
         raise ValueError(f"path {text!r}: {root} is text, there is nothing below it")

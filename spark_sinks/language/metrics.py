@@ -1,4 +1,4 @@
-"""What a metric is: frozen values, and the set that needs no file. Imports no pyspark."""
+"""What a metric is, as frozen values. Imports no pyspark."""
 
 import re
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ KINDS = {
 }
 """Every kind with what its figures say."""
 
-NEEDING = frozenset({"distinct", "percentiles", "histogram", "top"})
+NEEDS_VALUE = frozenset({"distinct", "percentiles", "histogram", "top"})
 """Kinds that make no sense over a constant."""
 
-ALONE = frozenset({"error_share", "gap"})
+TAKES_NO_VALUE = frozenset({"error_share", "gap"})
 """Kinds that are of notifications, not of values. ``count`` and ``rate`` of a path count
 those that have it."""
 
@@ -37,13 +37,13 @@ SKETCH_SIZE = 12
 """Of the sketches of different values: an error of 1.04 / sqrt(2 ** 12), 1.6 percent."""
 
 ERROR_PRIORITIES = ("ERROR", "CRITICAL")
-DAY = 86_400
-DEFAULT_WITHIN = DAY
+DAY_SECONDS = 86_400
+DEFAULT_WITHIN_SECONDS = DAY_SECONDS
 DEFAULT_PERCENTILES = (50.0, 90.0, 99.0)
 DEFAULT_BOUNDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 DEFAULT_K = 10
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY_SECONDS}
 _WIDTH = re.compile(r"([1-9]\d{0,6})\s?([smhd])")
 
 
@@ -100,7 +100,7 @@ class Duration:
     start: str = ".start"
     end: str = ".end"
     keys: tuple[FieldPath, ...] = ()
-    within: int = DEFAULT_WITHIN
+    within: int = DEFAULT_WITHIN_SECONDS
 
 
 Value = Constant | FieldPath | Latency | Duration
@@ -128,44 +128,3 @@ def parse_width(text: str) -> int:
     if not found:
         raise ValueError(f"{text!r} is no span of time such as 30s, 1m, 1h or 1d")
     return int(found[1]) * _UNITS[found[2]]
-
-
-def default(width: int = 60) -> tuple[Metric, ...]:
-    """Return the set of metrics that needs no file."""
-    windows = tuple(Window.tumbling(each) for each in sorted({width, *(w for w in (3600, DAY) if w > width)}))
-    event_type, publisher, priority = (FieldPath(name) for name in ("event_type", "publisher_id", "priority"))
-    # What OpenStack's services call the thing that an operation is about, the surest first.
-    names = ("id", "instance_id", "volume_id", "snapshot_id", "resource_id", "uuid", "request_id")
-    keys = tuple(FieldPath("payload", (name,)) for name in names)
-    every = {"event_type": event_type, "publisher": publisher, "priority": priority}
-    return (
-        Metric(
-            "notifications.count", "count", "notifications", group_by=tuple(every.items()), windows=windows
-        ),
-        Metric(
-            "notifications.error_share",
-            "error_share",
-            "1",
-            group_by=(("publisher", publisher),),
-            windows=windows,
-        ),
-        Metric(
-            "notifications.duration",
-            "percentiles",
-            "s",
-            value=Duration(keys=keys),
-            group_by=(("event_type", event_type),),
-            windows=windows,
-            percentiles=(50.0, 95.0, 99.0),
-        ),
-        Metric("notifications.busiest", "top", "notifications", value=publisher, windows=windows),
-        Metric(
-            "notifications.latency",
-            "avg",
-            "s",
-            value=Latency(),
-            group_by=(("publisher", publisher),),
-            windows=windows,
-        ),
-        Metric("notifications.latency.max", "max", "s", value=Latency(), windows=windows),
-    )

@@ -1,19 +1,22 @@
 """Reads the file that declares metrics. Every complaint names the file, the line and the way out."""
 
+import dataclasses
 from collections.abc import Callable
+from importlib import resources
 from typing import Literal, get_args
 
 from notifier_kafka.notification import PRIORITIES
+from spark_sinks import language
 from spark_sinks.language import ceilometer, field_paths, yaml_lines
 from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import (
-    ALONE,
     DEFAULT_BOUNDS,
     DEFAULT_K,
     DEFAULT_PERCENTILES,
-    DEFAULT_WITHIN,
+    DEFAULT_WITHIN_SECONDS,
     KINDS,
-    NEEDING,
+    NEEDS_VALUE,
+    TAKES_NO_VALUE,
     Condition,
     Constant,
     Duration,
@@ -25,18 +28,18 @@ from spark_sinks.language.metrics import (
     Window,
     parse_width,
 )
-from spark_sinks.language.yaml_lines import Located
+from spark_sinks.language.yaml_lines import YamlValue
 
 LATENCY = "latency"
 # Names that the figures of some kinds have in the group.
-RESERVED = frozenset({"percentile", "le", "rank", "value"})
+RESERVED_GROUP_NAMES = frozenset({"percentile", "le", "rank", "value"})
 
 _KEYS = (
     *("name", "kind", "unit", "event_type", "publisher", "priority", "where", "value"),
     *("group_by", "window", "rollups", "percentiles", "buckets", "k"),
 )
 _OPERATORS = ("equals", "not_equals", "one_of", "exists", "above", "below", "like")
-LARGEST = 10**18
+MAX_CONSTANT = 10**18
 """A number that is counted for each notification is below it, so that its sum has room."""
 _DURATION_KEYS = ("start", "end", "key", "within")
 
@@ -59,7 +62,19 @@ def read(file: str, window: int = 60) -> tuple[Metric, ...]:
     return found
 
 
-def _refuse_duplicates(found: tuple[Metric, ...], items: list[Located]) -> None:
+def default(window: int = 60) -> tuple[Metric, ...]:
+    """Read the metrics that need no file of the user's, with another width in seconds of their windows."""
+    with resources.as_file(resources.files(language) / "default_metrics.yaml") as file:
+        found = read(str(file))
+    return tuple(dataclasses.replace(metric, windows=_from(window, metric.windows)) for metric in found)
+
+
+def _from(width: int, windows: tuple[Window, ...]) -> tuple[Window, ...]:
+    """Put a window in the place of the first, and leave out roll-ups that are not wider."""
+    return (Window.tumbling(width), *(wider for wider in windows[1:] if wider.width > width))
+
+
+def _refuse_duplicates(found: tuple[Metric, ...], items: list[YamlValue]) -> None:
     lines: dict[str, int] = {}
     for metric, item in zip(found, items, strict=True):
         if metric.name in lines:
@@ -67,7 +82,7 @@ def _refuse_duplicates(found: tuple[Metric, ...], items: list[Located]) -> None:
         lines[metric.name] = item.line
 
 
-def _metric(item: Located, window: int) -> Metric:
+def _metric(item: YamlValue, window: int) -> Metric:
     members = item.mapping("a metric", _KEYS)
     if "name" not in members:
         item.refuse("a metric has no name")
@@ -90,16 +105,16 @@ def _metric(item: Located, window: int) -> Metric:
     )
 
 
-def _refuse_misfit(item: Located, kind: str, value: Value) -> None:
-    if isinstance(value, Constant) and kind in NEEDING:
+def _refuse_misfit(item: YamlValue, kind: str, value: Value) -> None:
+    if isinstance(value, Constant) and kind in NEEDS_VALUE:
         item.refuse(f"{kind} needs a value, such as $.payload.size")
-    if not isinstance(value, Constant) and kind in ALONE:
+    if not isinstance(value, Constant) and kind in TAKES_NO_VALUE:
         item.refuse(f"{kind} has no value; remove it")
     if isinstance(value, Duration) and kind in ("distinct", "top"):
         item.refuse(f"{kind} is not made of durations")
 
 
-def _kind(item: Located, members: dict[str, Located]) -> str:
+def _kind(item: YamlValue, members: dict[str, YamlValue]) -> str:
     if "kind" not in members:
         item.refuse(f"the metric has no kind; known are {', '.join(KINDS)}")
     kind = members["kind"].text("kind")
@@ -108,7 +123,7 @@ def _kind(item: Located, members: dict[str, Located]) -> str:
     return kind
 
 
-def _selection(members: dict[str, Located]) -> Selection:
+def _selection(members: dict[str, YamlValue]) -> Selection:
     def patterns(key: str) -> tuple[str, ...]:
         return members[key].texts(key) if key in members else ()
 
@@ -125,7 +140,7 @@ def _selection(members: dict[str, Located]) -> Selection:
     )
 
 
-def _condition(item: Located) -> Condition:
+def _condition(item: YamlValue) -> Condition:
     members = item.mapping("a condition", ("path", *_OPERATORS))
     tests = [name for name in _OPERATORS if name in members]
     if "path" not in members or len(tests) != 1:
@@ -135,30 +150,30 @@ def _condition(item: Located) -> Condition:
     return Condition(path(members["path"]), operator, _OPERANDS[operator](operand, operator))
 
 
-def _scalar(item: Located, what: str) -> str | int | float | bool:
+def _scalar(item: YamlValue, what: str) -> str | int | float | bool:
     if isinstance(item.value, bool):
         return item.value
     return item.text(what) if isinstance(item.value, str) else item.number(what)
 
 
-def _truth(item: Located, what: str) -> bool:
+def _truth(item: YamlValue, what: str) -> bool:
     if not isinstance(item.value, bool):
         item.refuse(f"{what} is neither true nor false")
     return bool(item.value)
 
 
-_OPERANDS: dict[str, Callable[[Located, str], str | int | float | bool | tuple[str, ...]]] = {
+_OPERANDS: dict[str, Callable[[YamlValue, str], str | int | float | bool | tuple[str, ...]]] = {
     "equals": _scalar,
     "not_equals": _scalar,
-    "one_of": Located.texts,
+    "one_of": YamlValue.texts,
     "exists": _truth,
-    "above": Located.number,
-    "below": Located.number,
-    "like": Located.text,
+    "above": YamlValue.number,
+    "below": YamlValue.number,
+    "like": YamlValue.text,
 }
 
 
-def path(item: Located) -> FieldPath:
+def path(item: YamlValue) -> FieldPath:
     """Read a path of the file."""
     text = item.text("a path")
     try:
@@ -167,7 +182,7 @@ def path(item: Located) -> FieldPath:
         item.refuse(str(error))
 
 
-def _value(item: Located | None, members: dict[str, Located]) -> Value:
+def _value(item: YamlValue | None, members: dict[str, YamlValue]) -> Value:
     if item is None:
         return Constant()
     if isinstance(item.value, dict):
@@ -175,12 +190,12 @@ def _value(item: Located | None, members: dict[str, Located]) -> Value:
     if isinstance(item.value, str):
         return Latency() if item.value == LATENCY else path(item)
     number = item.number("value")
-    if abs(number) >= LARGEST:
-        item.refuse(f"value is beyond {LARGEST:.0e}: sums of it would not be exact")
+    if abs(number) >= MAX_CONSTANT:
+        item.refuse(f"value is beyond {MAX_CONSTANT:.0e}: sums of it would not be exact")
     return Constant(number)
 
 
-def _duration(item: Located, outer: dict[str, Located]) -> Duration:
+def _duration(item: YamlValue, outer: dict[str, YamlValue]) -> Duration:
     members = item.mapping("value", _DURATION_KEYS)
     for name in ("start", "end", "key"):
         if name not in members:
@@ -191,11 +206,11 @@ def _duration(item: Located, outer: dict[str, Located]) -> Duration:
     if suffixes[0] == suffixes[1]:
         members["end"].refuse("start and end are the same")
     keys = tuple(path(key) for key in members["key"].items("key"))
-    within = width(members["within"]) if "within" in members else DEFAULT_WITHIN
+    within = width(members["within"]) if "within" in members else DEFAULT_WITHIN_SECONDS
     return Duration(suffixes[0], suffixes[1], keys, within)
 
 
-def _suffix(item: Located, what: str) -> str:
+def _suffix(item: YamlValue, what: str) -> str:
     text = item.text(what)
     ending = text.removeprefix("*")
     if not text.startswith("*") or not ending or set(ending) & set("*?!"):
@@ -203,7 +218,7 @@ def _suffix(item: Located, what: str) -> str:
     return ending
 
 
-def _group(item: Located | None) -> Group:
+def _group(item: YamlValue | None) -> Group:
     if item is None:
         return ()
     found: list[tuple[str, FieldPath]] = []
@@ -215,12 +230,12 @@ def _group(item: Located | None) -> Group:
             found.append((str(where.steps[-1]) if where.steps else where.root, where))
     names = [name for name, _ in found]
     for name in names:
-        if names.count(name) > 1 or name in RESERVED or not name:
+        if names.count(name) > 1 or name in RESERVED_GROUP_NAMES or not name:
             item.refuse(f"group_by: {name!r} is taken; give it another name: [{{other: $.payload...}}]")
     return tuple(found)
 
 
-def width(item: Located) -> int:
+def width(item: YamlValue) -> int:
     """Read a span of time of the file."""
     try:
         return parse_width(item.text("a span of time"))
@@ -228,7 +243,7 @@ def width(item: Located) -> int:
         item.refuse(str(error))
 
 
-def _windows(members: dict[str, Located], default: int) -> tuple[Window, ...]:
+def _windows(members: dict[str, YamlValue], default: int) -> tuple[Window, ...]:
     own = Window.tumbling(default)
     if "window" in members:
         own = _window(members["window"])
@@ -242,7 +257,7 @@ def _windows(members: dict[str, Located], default: int) -> tuple[Window, ...]:
     return tuple(found)
 
 
-def _window(item: Located) -> Window:
+def _window(item: YamlValue) -> Window:
     if not isinstance(item.value, dict):
         return Window.tumbling(width(item))
     members = item.mapping("window", ("width", "every"))
@@ -256,13 +271,13 @@ def _window(item: Located) -> Window:
     return made
 
 
-def _refuse_foreign(members: dict[str, Located], kind: str) -> None:
+def _refuse_foreign(members: dict[str, YamlValue], kind: str) -> None:
     for key, owner in (("percentiles", "percentiles"), ("buckets", "histogram"), ("k", "top")):
         if key in members and kind != owner:
             members[key].refuse(f"{key} is of the kind {owner}, and this is {kind}")
 
 
-def _percentiles(item: Located | None) -> tuple[float, ...]:
+def _percentiles(item: YamlValue | None) -> tuple[float, ...]:
     if item is None:
         return DEFAULT_PERCENTILES
     found = _ascending(item, "percentiles")
@@ -271,7 +286,7 @@ def _percentiles(item: Located | None) -> tuple[float, ...]:
     return found
 
 
-def _k(item: Located | None) -> int:
+def _k(item: YamlValue | None) -> int:
     if item is None:
         return DEFAULT_K
     k = item.number("k")
@@ -280,7 +295,7 @@ def _k(item: Located | None) -> int:
     return int(k)
 
 
-def _ascending(item: Located, what: str) -> tuple[float, ...]:
+def _ascending(item: YamlValue, what: str) -> tuple[float, ...]:
     numbers = tuple(float(each.number(what)) for each in item.items(what))
     if list(numbers) != sorted(set(numbers)):
         item.refuse(f"{what} are not in ascending order")

@@ -17,7 +17,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True)
-class Located:
+class YamlValue:
     """A value of a file: a scalar, a list of these or a dict of these by text."""
 
     value: Any
@@ -53,11 +53,11 @@ class Located:
             self.refuse(f"{what} is no number")
         return number
 
-    def items(self, what: str) -> "list[Located]":
+    def items(self, what: str) -> "list[YamlValue]":
         """Return the items of a list; a single value stands for a list of it."""
         if isinstance(self.value, dict):
             self.refuse(f"{what} is a mapping, not a list")
-        found: list[Located] = self.value if isinstance(self.value, list) else [self]
+        found: list[YamlValue] = self.value if isinstance(self.value, list) else [self]
         if not found:
             self.refuse(f"{what} is empty")
         return found
@@ -65,11 +65,11 @@ class Located:
     def texts(self, what: str) -> tuple[str, ...]:
         return tuple(item.text(f"{what}: an item") for item in self.items(what))
 
-    def mapping(self, what: str, known: Iterable[str] | None = None) -> "dict[str, Located]":
+    def mapping(self, what: str, known: Iterable[str] | None = None) -> "dict[str, YamlValue]":
         """Return the members of a mapping; one that is not ``known`` is refused."""
         if not isinstance(self.value, dict):
             self.refuse(f"{what} is no mapping")
-        found: dict[str, Located] = self.value
+        found: dict[str, YamlValue] = self.value
         for name, item in found.items():
             if known is not None and name not in known:
                 item.refuse(f"{what} has an unknown key {name!r}; {suggest(name, known)}")
@@ -83,7 +83,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(choices)}"
 
 
-def read(file: str) -> Located:
+def read(file: str) -> YamlValue:
     """Read a YAML file, or raise ``ConfigurationError``."""
     try:
         with open(file, encoding="utf-8") as stream:
@@ -99,48 +99,48 @@ def read(file: str) -> Located:
         raise ConfigurationError(f"{file} is no YAML") from None
     if node is None:
         raise ConfigurationError(f"{file} is empty")
-    return _located(node, file, MAX_DEPTH)
+    return _convert(node, file, MAX_DEPTH)
 
 
-def _located(node: yaml.Node, file: str, depth: int) -> Located:
-    here = Located(None, file, node.start_mark.line + 1)
+def _convert(node: yaml.Node, file: str, depth: int) -> YamlValue:
+    here = YamlValue(None, file, node.start_mark.line + 1)
     if not depth:
         here.refuse("nested too deeply")
     if isinstance(node, yaml.SequenceNode):
-        return Located([_located(item, file, depth - 1) for item in node.value], file, here.line)
+        return YamlValue([_convert(item, file, depth - 1) for item in node.value], file, here.line)
     if isinstance(node, yaml.MappingNode):
-        return Located(_members(node, file, depth - 1), file, here.line)
-    return Located(_scalar(node, here), file, here.line)
+        return YamlValue(_members(node, file, depth - 1), file, here.line)
+    return YamlValue(_scalar(node, here), file, here.line)
 
 
-def _members(node: yaml.MappingNode, file: str, depth: int) -> dict[str, Located]:
-    found: dict[str, Located] = {}
-    merged: dict[str, Located] = {}
+def _members(node: yaml.MappingNode, file: str, depth: int) -> dict[str, YamlValue]:
+    found: dict[str, YamlValue] = {}
+    merged: dict[str, YamlValue] = {}
     for key, item in node.value:
         if key.tag == _MERGE:
             merged = _merged(item, file, depth) | merged
             continue
-        here = Located(None, file, key.start_mark.line + 1)
+        here = YamlValue(None, file, key.start_mark.line + 1)
         if not isinstance(key, yaml.ScalarNode):
             here.refuse("a key is no text")
         if key.value in found:
             here.refuse(f"the key {key.value!r} stands twice")
-        value = _located(item, file, depth)
+        value = _convert(item, file, depth)
         # A complaint about a member names the line of its key, where a reader looks.
-        found[key.value] = Located(value.value, file, here.line)
+        found[key.value] = YamlValue(value.value, file, here.line)
     return merged | found
 
 
-def _merged(node: yaml.Node, file: str, depth: int) -> dict[str, Located]:
+def _merged(node: yaml.Node, file: str, depth: int) -> dict[str, YamlValue]:
     """Return the members of what ``<<`` names: a mapping or several, of which the first counts."""
-    whole = _located(node, file, depth)
-    found: dict[str, Located] = {}
+    whole = _convert(node, file, depth)
+    found: dict[str, YamlValue] = {}
     for item in reversed(whole.value if isinstance(whole.value, list) else [whole]):
         found |= item.mapping("<<")
     return found
 
 
-def _scalar(node: yaml.Node, here: Located) -> Any:
+def _scalar(node: yaml.Node, here: YamlValue) -> Any:
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node)

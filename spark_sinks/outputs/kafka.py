@@ -22,9 +22,9 @@ from notifier_kafka.errors import ConfigurationError
 from spark_sinks.outputs import rows
 from spark_sinks.sources import drivers, kafka_properties
 
-PATIENCE = 60.0
-MARKS = ".batches"
-LOOK = 100
+COMMIT_TIMEOUT_SECONDS = 60.0
+BATCHES_SUFFIX = ".batches"
+LOOKBACK_RECORDS = 100
 
 
 class KafkaSink:
@@ -42,12 +42,12 @@ class KafkaSink:
     def last(self, job: str) -> int:
         with drivers.open_driver(self.url) as driver:
             there = driver.admin().list_topics()
-            if self.topic + MARKS not in there:
+            if self.topic + BATCHES_SUFFIX not in there:
                 # The newest note must outlive any retention.
-                driver.admin().create_topic(self.topic + MARKS, 1, {"cleanup.policy": "compact"})
+                driver.admin().create_topic(self.topic + BATCHES_SUFFIX, 1, {"cleanup.policy": "compact"})
             # What a run that was killed left open would hide the note of each batch after it.
             driver.transaction(self._name(job)).abort()
-            found = _newest(driver, self.topic + MARKS)
+            found = _newest(driver, self.topic + BATCHES_SUFFIX)
         if found is None:
             return 0
         mark = json.loads(found.record.value or b"{}")
@@ -60,20 +60,20 @@ class KafkaSink:
     def write(self, job: str, batch: int, found: pa.Table) -> None:
         with drivers.open_driver(self.url) as driver:
             whole = driver.transaction(self._name(job))
-            for row in map(rows.spelled, found.to_pylist()):
+            for row in map(rows.as_json, found.to_pylist()):
                 key = json.dumps(
                     [row["metric"], row["window_start"], row["window_end"], row["group"]], sort_keys=True
                 )
                 whole.offer(Record(self.topic, json.dumps(row | {"batch": batch}).encode(), key.encode()))
             mark = json.dumps({"job": job, "batch": batch, "rows": len(found)})
-            whole.offer(Record(self.topic + MARKS, mark.encode(), job.encode()))
-            whole.commit(PATIENCE)
+            whole.offer(Record(self.topic + BATCHES_SUFFIX, mark.encode(), job.encode()))
+            whole.commit(COMMIT_TIMEOUT_SECONDS)
 
     def _name(self, job: str) -> str:
         return f"{job}-{self.topic}"
 
 
-def written(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
+def written_topics(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
     """Return the topics that outputs write on the bus of a URL."""
     found: set[str] = set()
     for output in outputs:
@@ -81,7 +81,7 @@ def written(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
         if kind == "kafka" and url.transport == "kafka":
             one = KafkaSink(place, url.conf)
             if _addresses(one.url) & _addresses(url):
-                found |= {one.topic, one.topic + MARKS}
+                found |= {one.topic, one.topic + BATCHES_SUFFIX}
     return frozenset(found)
 
 
@@ -95,7 +95,7 @@ def _newest(driver: Driver, topic: str) -> Delivery | None:
         stop = span.stop
         while stop > span.start:
             # Much of it may be no records, but the ends of transactions.
-            start = max(span.start, stop - LOOK)
+            start = max(span.start, stop - LOOKBACK_RECORDS)
             some = list(driver.read(span._replace(start=start, stop=stop)))
             if some:
                 return some[-1]

@@ -142,7 +142,7 @@ def test_one_batch_or_several_and_a_recount(spark: SparkSession, declared: tuple
 
 
 def test_the_default_set(spark: SparkSession) -> None:
-    wanted = metrics.default()
+    wanted = metrics_file.default()
     everything = deliveries()
     found = figures(spark, *batch(spark, everything, wanted), wanted)
     assert recount.compare(found, recount.rows(everything, wanted), wanted) == []

@@ -14,7 +14,7 @@ from notifier_kafka.notification import Notification
 from notifier_kafka.wire import codec, json_library
 from spark_sinks.decode import fast, full
 from spark_sinks.engine import aggregate, column_pruning, dedupe, durations
-from spark_sinks.language import metrics
+from spark_sinks.language import metrics_file
 from tests.shared.spark import corpus
 from tests.spark import test_decode
 
@@ -157,7 +157,7 @@ def test_records_of_everything_else_are_left(spark: SparkSession) -> None:
 def test_all_that_a_usual_record_goes_through_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
     """Spark does in steps what would be one method of more than a JVM compiles: a third longer for each."""
     spark.createDataFrame([], full.RAW_SCHEMA).write.parquet(str(tmp_path / "raw"))
-    wanted = metrics.default()
+    wanted = metrics_file.default()
     decoded = fast.decode(spark.read.parquet(str(tmp_path / "raw")), needed=column_pruning.payload(wanted))
     kept = aggregate.prepare(decoded, wanted, F.col("is_fast"), *durations.events(wanted))
     sizes = method_sizes(spark, dedupe.prepare(kept, [Span(Partition("t", 0), 0, 1)]))

@@ -34,7 +34,7 @@ def test_runs_that_stop_and_go_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Files are merged between the runs: with sketches, starts and ends, and ids that come again.
-    monkeypatch.setattr(segments, "EVERY", 1)
+    monkeypatch.setattr(segments, "MERGE_AFTER_BATCHES", 1)
     made = rig.Rig(tmp_path, FEW)
     sent = traffic.records(traffic.notifications(300))
     made.publish([*sent[:200], *sent[50:60]])

@@ -15,7 +15,7 @@ from spark_sinks.decode.clock_tolerance import ClockTolerance
 from spark_sinks.job import job, settings
 from spark_sinks.job.run_limits import RunLimits
 from spark_sinks.job.run_report import RunReport
-from spark_sinks.language import metrics
+from spark_sinks.language import metrics_file
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import files, sink
 from spark_sinks.state import ledger
@@ -43,7 +43,7 @@ class Rig:
         self, directory: Path, wanted: Sequence[Metric] | None = None, url: str = "", ini: str = ""
     ) -> None:
         self.directory = directory
-        self.metrics = wanted or metrics.default()
+        self.metrics = wanted or metrics_file.default()
         self.url = url or f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
         self.transport = transport.get_notification_transport(conf(ini), self.url)
         self.driver: Driver = self.transport.driver

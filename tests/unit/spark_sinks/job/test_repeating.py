@@ -57,11 +57,11 @@ def run(url: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *arguments: 
     kept = ledger.Ledger(directory / "checkpoint")
 
     @contextlib.contextmanager
-    def opened(*_: object) -> Iterator[job.Job]:
+    def open_job(*_: object) -> Iterator[job.Job]:
         with kept.locked({"input": url}, {}):
             yield job.Job(None, lent.driver, kept, (), {"broken": Broken()})
 
-    monkeypatch.setattr(wiring, "opened", opened)
+    monkeypatch.setattr(wiring, "open_job", open_job)
     try:
         return aggregate._run(lent.driver, settings.read(rig.conf()), args.topic, args)
     finally:
@@ -72,7 +72,7 @@ def run(url: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *arguments: 
 def test_an_output_that_failed_is_in_the_exit_code_of_who_is_asked_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(Partial, match="broken: the disk is gone; the other outputs have everything"):
+    with pytest.raises(Partial, match="broken: the disk is gone; the other outputs are complete"):
         run(f"sqlite:///{tmp_path}/log.db", tmp_path, monkeypatch, "--every", "1h")
 
 

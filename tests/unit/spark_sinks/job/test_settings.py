@@ -11,6 +11,7 @@ from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from notifier_kafka.url import TransportURL
 from spark_sinks.engine import session
 from spark_sinks.job import settings, wiring
+from spark_sinks.language import metrics_file
 from spark_sinks.sources import source
 from tests.shared.spark import rig
 
@@ -89,3 +90,15 @@ def test_a_key_of_a_store_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "spark_properties" in out
     assert "hunter2" not in out
+
+
+def test_the_digests_of_metrics_stay() -> None:
+    """Checkpoints hold them: another digest means to them that the metric counts something else."""
+    assert settings.metric_digests(metrics_file.default()) == {
+        "notifications.count": "0194e4f5cff3cc17",
+        "notifications.error_share": "1a48bcb17993878d",
+        "notifications.duration": "954083eb9cacecab",
+        "notifications.busiest": "36abb91e4c8d34ad",
+        "notifications.latency": "7525ba8ba3d3bd6d",
+        "notifications.latency.max": "6c3b2b14e847dcd8",
+    }

@@ -4,11 +4,13 @@ import pathlib
 import re
 import subprocess
 import sys
+from importlib import resources
 
 import pytest
 
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks.language import field_paths, metrics, metrics_file
+from spark_sinks import language
+from spark_sinks.language import field_paths, metrics_file
 from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Condition, Constant, Duration, Latency, Metric, Selection, Window
 from tests.shared.checkout import ROOT
@@ -329,7 +331,18 @@ def test_paths_are_spelled_as_they_are_read() -> None:
 
 
 def test_the_sample_is_the_default_set() -> None:
-    assert metrics_file.read(str(ETC / "metrics.yaml")) == metrics.default()
+    installed = resources.files(language) / "default_metrics.yaml"
+
+    assert (ETC / "metrics.yaml").read_text() == installed.read_text()
+    assert metrics_file.read(str(ETC / "metrics.yaml")) == metrics_file.default()
+
+
+@pytest.mark.parametrize(
+    ("window", "widths"), [(30, (30, 3600, 86_400)), (3600, (3600, 86_400)), (7200, (7200, 86_400))]
+)
+def test_the_default_set_has_windows_of_any_width(window: int, widths: tuple[int, ...]) -> None:
+    for metric in metrics_file.default(window):
+        assert metric.windows == tuple(map(Window.tumbling, widths))
 
 
 def test_a_file_is_validated_without_spark() -> None:

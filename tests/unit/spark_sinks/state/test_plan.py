@@ -156,8 +156,8 @@ def test_a_pattern_does_not_read_what_the_job_writes(tmp_path: Path) -> None:
     (tmp_path / "nk.conf").write_text("[DEFAULT]\ntransport_url = kafka://u:p@h/\n")
     conf = rig.conf(str(tmp_path / "nk.conf"))
     read = TransportURL.parse(conf, "kafka://h/")
-    assert kafka.written(outputs, read) == own | {"z", "z.batches"}
-    assert kafka.written(outputs[:1], TransportURL.parse(rig.conf(), "sqlite:///x")) == frozenset()
+    assert kafka.written_topics(outputs, read) == own | {"z", "z.batches"}
+    assert kafka.written_topics(outputs[:1], TransportURL.parse(rig.conf(), "sqlite:///x")) == frozenset()
 
 
 def test_a_plan_stays_until_it_is_counted(tmp_path: Path) -> None:

@@ -21,20 +21,20 @@ KINDS = {
     "error_share": "the part that has priority ERROR or CRITICAL",
     "gap": "seconds from the last one to the end of the window",
 }
-"""Every kind with what its figures say."""
+"""Every kind, with the meaning of its values."""
 
 NEEDS_VALUE = frozenset({"distinct", "percentiles", "histogram", "top"})
-"""Kinds that make no sense over a constant."""
+"""Kinds that make no sense with a constant."""
 
 TAKES_NO_VALUE = frozenset({"error_share", "gap"})
-"""Kinds that are of notifications, not of values. ``count`` and ``rate`` of a path count
-those that have it."""
+"""Kinds that measure notifications, not values. With a path, ``count`` and ``rate`` count the
+notifications that have it."""
 
 COUNTED = frozenset({"count", "rate", "distinct", "top"})
-"""Kinds that count what a path leads to, as text; the others take it as a number."""
+"""Kinds that take the value of a path as text; the others take it as a number."""
 
 SKETCH_SIZE = 12
-"""Of the sketches of different values: an error of 1.04 / sqrt(2 ** 12), 1.6 percent."""
+"""A HyperLogLog sketch has 2 ** 12 registers: its standard error is 1.04 / sqrt(2 ** 12), 1.6 %."""
 
 ERROR_PRIORITIES = ("ERROR", "CRITICAL")
 DAY_SECONDS = 86_400
@@ -49,7 +49,7 @@ _WIDTH = re.compile(r"([1-9]\d{0,6})\s?([smhd])")
 
 @dataclass(frozen=True)
 class Window:
-    """Spans of time of ``width`` seconds, one beginning every ``every`` seconds since the epoch."""
+    """Windows of ``width`` seconds; one begins every ``every`` seconds since the epoch."""
 
     width: int
     every: int
@@ -61,7 +61,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Condition:
-    """A test on what a path leads to; ``operand`` is text, number, truth value or texts."""
+    """A test of the value of a path."""
 
     path: FieldPath
     operator: Literal["equals", "not_equals", "one_of", "exists", "above", "below", "like"]
@@ -70,7 +70,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which notifications: patterns with ``*`` and ``?``, one with ``!`` before it excludes."""
+    """Which notifications count: patterns with ``*`` and ``?``; one that begins with ``!`` excludes."""
 
     event_types: tuple[str, ...] = ()
     publishers: tuple[str, ...] = ()
@@ -90,11 +90,11 @@ class Latency:
 
 @dataclass(frozen=True)
 class Duration:
-    """Seconds from an event of one type to that of another with the same key.
+    """Seconds from a start event to the end event with the same key.
 
-    The types begin alike: ``create.start`` pairs with ``create.end``. The key is what the
-    first of ``keys`` leads to that is there. An end counts from the latest start before
-    it that is at most ``within`` seconds old.
+    Their event types differ only in the ending: ``create.start`` pairs with ``create.end``. The
+    key is the first of ``keys`` that has a value. An end counts from the latest start before it
+    that is at most ``within`` seconds old.
     """
 
     start: str = ".start"
@@ -105,7 +105,7 @@ class Duration:
 
 Value = Constant | FieldPath | Latency | Duration
 Group = tuple[tuple[str, FieldPath], ...]
-"""Names and the paths whose values go by them."""
+"""Names of the group's members, and the paths of their values."""
 
 
 @dataclass(frozen=True)
@@ -126,5 +126,5 @@ def parse_width(text: str) -> int:
     """Read ``30s``, ``1m``, ``1h`` or ``1d`` as seconds, or raise ``ValueError``."""
     found = _WIDTH.fullmatch(text)
     if not found:
-        raise ValueError(f"{text!r} is no span of time such as 30s, 1m, 1h or 1d")
+        raise ValueError(f"{text!r} is not a time span such as 30s, 1m, 1h or 1d")
     return int(found[1]) * _UNITS[found[2]]

@@ -1,4 +1,4 @@
-"""Reads the file that declares metrics. Every complaint names the file, the line and the way out."""
+"""Reads the file that declares metrics. Every error names the file, the line and what to do."""
 
 import dataclasses
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from spark_sinks.language.metrics import (
 from spark_sinks.language.yaml_lines import YamlValue
 
 LATENCY = "latency"
-# Names that the figures of some kinds have in the group.
+# Names that some kinds add to the group of their rows.
 RESERVED_GROUP_NAMES = frozenset({"percentile", "le", "rank", "value"})
 
 _KEYS = (
@@ -40,7 +40,7 @@ _KEYS = (
 )
 _OPERATORS = ("equals", "not_equals", "one_of", "exists", "above", "below", "like")
 MAX_CONSTANT = 10**18
-"""A number that is counted for each notification is below it, so that its sum has room."""
+"""A constant is below it, so that its sum does not overflow."""
 _DURATION_KEYS = ("start", "end", "key", "within")
 
 Operator = Literal["equals", "not_equals", "one_of", "exists", "above", "below", "like"]
@@ -54,7 +54,7 @@ def read(file: str, window: int = 60) -> tuple[Metric, ...]:
     whole = yaml_lines.read(file)
     members = whole.mapping("the file", ("metrics", "metric"))
     if len(members) != 1:
-        whole.refuse("there is either 'metrics' or Ceilometer's 'metric', once")
+        whole.refuse("the file needs either 'metrics' or Ceilometer's 'metric', once")
     ((kind, listed),) = members.items()
     make = _metric if kind == "metrics" else ceilometer.meter
     found = tuple(make(item, window) for item in listed.items(kind))
@@ -85,7 +85,7 @@ def _refuse_duplicates(found: tuple[Metric, ...], items: list[YamlValue]) -> Non
 def _metric(item: YamlValue, window: int) -> Metric:
     members = item.mapping("a metric", _KEYS)
     if "name" not in members:
-        item.refuse("a metric has no name")
+        item.refuse("a metric needs a name")
     name = members["name"].name()
     kind = _kind(item, members)
     _refuse_foreign(members, kind)
@@ -109,14 +109,14 @@ def _refuse_misfit(item: YamlValue, kind: str, value: Value) -> None:
     if isinstance(value, Constant) and kind in NEEDS_VALUE:
         item.refuse(f"{kind} needs a value, such as $.payload.size")
     if not isinstance(value, Constant) and kind in TAKES_NO_VALUE:
-        item.refuse(f"{kind} has no value; remove it")
+        item.refuse(f"{kind} takes no value; remove it")
     if isinstance(value, Duration) and kind in ("distinct", "top"):
-        item.refuse(f"{kind} is not made of durations")
+        item.refuse(f"{kind} cannot count durations")
 
 
 def _kind(item: YamlValue, members: dict[str, YamlValue]) -> str:
     if "kind" not in members:
-        item.refuse(f"the metric has no kind; known are {', '.join(KINDS)}")
+        item.refuse(f"a metric needs a kind; known are {', '.join(KINDS)}")
     kind = members["kind"].text("kind")
     if kind not in KINDS:
         members["kind"].refuse(f"unknown kind {kind!r}; {yaml_lines.suggest(kind, KINDS)}")
@@ -144,7 +144,7 @@ def _condition(item: YamlValue) -> Condition:
     members = item.mapping("a condition", ("path", *_OPERATORS))
     tests = [name for name in _OPERATORS if name in members]
     if "path" not in members or len(tests) != 1:
-        item.refuse(f"a condition has a path and one of {', '.join(_OPERATORS)}")
+        item.refuse(f"a condition needs a path and one of {', '.join(_OPERATORS)}")
     operator: Operator = next(each for each in get_args(Operator) if each == tests[0])
     operand = members[operator]
     return Condition(path(members["path"]), operator, _OPERANDS[operator](operand, operator))
@@ -191,7 +191,7 @@ def _value(item: YamlValue | None, members: dict[str, YamlValue]) -> Value:
         return Latency() if item.value == LATENCY else path(item)
     number = item.number("value")
     if abs(number) >= MAX_CONSTANT:
-        item.refuse(f"value is beyond {MAX_CONSTANT:.0e}: sums of it would not be exact")
+        item.refuse(f"value must be below {MAX_CONSTANT:.0e}: larger sums would not be exact")
     return Constant(number)
 
 
@@ -199,9 +199,9 @@ def _duration(item: YamlValue, outer: dict[str, YamlValue]) -> Duration:
     members = item.mapping("value", _DURATION_KEYS)
     for name in ("start", "end", "key"):
         if name not in members:
-            item.refuse(f"a duration has start, end and key; {name} is missing")
+            item.refuse(f"a duration needs start, end and key; {name} is missing")
     if "event_type" in outer:
-        outer["event_type"].refuse("a duration's start and end say which event types; remove event_type")
+        outer["event_type"].refuse("start and end of a duration select the event types; remove event_type")
     suffixes = [_suffix(members[name], name) for name in ("start", "end")]
     if suffixes[0] == suffixes[1]:
         members["end"].refuse("start and end are the same")
@@ -214,7 +214,7 @@ def _suffix(item: YamlValue, what: str) -> str:
     text = item.text(what)
     ending = text.removeprefix("*")
     if not text.startswith("*") or not ending or set(ending) & set("*?!"):
-        item.refuse(f"{what} {text!r} is not of the form *.ending")
+        item.refuse(f"{what} {text!r} is not an ending of event types, such as *.start")
     return ending
 
 
@@ -231,7 +231,7 @@ def _group(item: YamlValue | None) -> Group:
     names = [name for name, _ in found]
     for name in names:
         if names.count(name) > 1 or name in RESERVED_GROUP_NAMES or not name:
-            item.refuse(f"group_by: {name!r} is taken; give it another name: [{{other: $.payload...}}]")
+            item.refuse(f"group_by: the name {name!r} is taken; choose another: [{{other: $.payload...}}]")
     return tuple(found)
 
 
@@ -252,7 +252,7 @@ def _windows(members: dict[str, YamlValue], default: int) -> tuple[Window, ...]:
     for item in rollups:
         wider = Window.tumbling(width(item))
         if wider.width <= own.width or wider in found:
-            item.refuse("a roll-up is wider than the window and named once")
+            item.refuse("a roll-up must be wider than the window and occur once")
         found.append(wider)
     return tuple(found)
 
@@ -262,19 +262,19 @@ def _window(item: YamlValue) -> Window:
         return Window.tumbling(width(item))
     members = item.mapping("window", ("width", "every"))
     if len(members) != 2:
-        item.refuse("a sliding window has width and every, as in {width: 5m, every: 1m}")
+        item.refuse("a sliding window needs width and every, as in {width: 5m, every: 1m}")
     made = Window(width(members["width"]), width(members["every"]))
     if made.width % made.every:
-        item.refuse("the width of a sliding window is a multiple of every")
+        item.refuse("the width of a sliding window must be a multiple of every")
     if made.width // made.every > 100:
-        item.refuse("a sliding window begins at most 100 times within its width")
+        item.refuse("a sliding window may begin at most 100 times within its width")
     return made
 
 
 def _refuse_foreign(members: dict[str, YamlValue], kind: str) -> None:
     for key, owner in (("percentiles", "percentiles"), ("buckets", "histogram"), ("k", "top")):
         if key in members and kind != owner:
-            members[key].refuse(f"{key} is of the kind {owner}, and this is {kind}")
+            members[key].refuse(f"{key} belongs to the kind {owner}, and this metric's kind is {kind}")
 
 
 def _percentiles(item: YamlValue | None) -> tuple[float, ...]:
@@ -282,7 +282,7 @@ def _percentiles(item: YamlValue | None) -> tuple[float, ...]:
         return DEFAULT_PERCENTILES
     found = _ascending(item, "percentiles")
     if not all(0 < number <= 100 for number in found):
-        item.refuse("a percentile is above 0 and at most 100")
+        item.refuse("a percentile must be above 0 and at most 100")
     return found
 
 
@@ -291,12 +291,12 @@ def _k(item: YamlValue | None) -> int:
         return DEFAULT_K
     k = item.number("k")
     if not isinstance(k, int) or not 1 <= k <= 1000:
-        item.refuse("k is a whole number from 1 to 1000")
+        item.refuse("k must be a whole number from 1 to 1000")
     return int(k)
 
 
 def _ascending(item: YamlValue, what: str) -> tuple[float, ...]:
     numbers = tuple(float(each.number(what)) for each in item.items(what))
     if list(numbers) != sorted(set(numbers)):
-        item.refuse(f"{what} are not in ascending order")
+        item.refuse(f"{what} must be in ascending order")
     return numbers

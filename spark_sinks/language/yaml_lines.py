@@ -1,4 +1,4 @@
-"""YAML whose every value knows its line, so that a complaint can name it."""
+"""YAML values that know their lines, so that errors can name them."""
 
 import difflib
 import math
@@ -18,23 +18,23 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True)
 class YamlValue:
-    """A value of a file: a scalar, a list of these or a dict of these by text."""
+    """A scalar, a list of ``YamlValue`` or a dict of ``YamlValue``, with its place in the file."""
 
     value: Any
     file: str
     line: int
 
     def refuse(self, text: str) -> Never:
-        """Raise the error that says what is wrong with this value."""
+        """Raise ``ConfigurationError`` with the file, the line and the reason."""
         raise ConfigurationError(f"{self.file}, line {self.line}: {text}")
 
     def text(self, what: str) -> str:
         if not isinstance(self.value, str) or not self.value:
-            self.refuse(f"{what} is no text")
+            self.refuse(f"{what} is not text")
         return str(self.value)
 
     def name(self) -> str:
-        """Return the name of a metric, which is legal wherever rows go."""
+        """Return the name of a metric: all outputs accept its characters."""
         name = self.text("name")
         if not NAME.fullmatch(name):
             self.refuse(f"name {name!r} is not made of letters, digits, '_', '.', ':' and '-'")
@@ -42,19 +42,19 @@ class YamlValue:
 
     def number(self, what: str) -> int | float:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            self.refuse(f"{what} is no number")
+            self.refuse(f"{what} is not a number")
         number: int | float = self.value
         try:
             finite = math.isfinite(number)
         except OverflowError:
-            # A whole number may have any length.
-            self.refuse(f"{what} is too large a number")
+            # An integer may have any length.
+            self.refuse(f"{what} is too large")
         if not finite:
-            self.refuse(f"{what} is no number")
+            self.refuse(f"{what} is not a number")
         return number
 
     def items(self, what: str) -> "list[YamlValue]":
-        """Return the items of a list; a single value stands for a list of it."""
+        """Return the items of a list. A single value counts as a list of one."""
         if isinstance(self.value, dict):
             self.refuse(f"{what} is a mapping, not a list")
         found: list[YamlValue] = self.value if isinstance(self.value, list) else [self]
@@ -66,9 +66,9 @@ class YamlValue:
         return tuple(item.text(f"{what}: an item") for item in self.items(what))
 
     def mapping(self, what: str, known: Iterable[str] | None = None) -> "dict[str, YamlValue]":
-        """Return the members of a mapping; one that is not ``known`` is refused."""
+        """Return the members of a mapping. With ``known``, other keys are refused."""
         if not isinstance(self.value, dict):
-            self.refuse(f"{what} is no mapping")
+            self.refuse(f"{what} is not a mapping")
         found: dict[str, YamlValue] = self.value
         for name, item in found.items():
             if known is not None and name not in known:
@@ -91,12 +91,12 @@ def read(file: str) -> YamlValue:
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{file} is no text in UTF-8") from None
+        raise ConfigurationError(f"{file} is not UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigurationError(f"{file}, line {line}: no YAML: {error.problem}") from None
+        raise ConfigurationError(f"{file}, line {line}: not YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError):
-        raise ConfigurationError(f"{file} is no YAML") from None
+        raise ConfigurationError(f"{file} is not YAML") from None
     if node is None:
         raise ConfigurationError(f"{file} is empty")
     return _convert(node, file, MAX_DEPTH)
@@ -122,17 +122,17 @@ def _members(node: yaml.MappingNode, file: str, depth: int) -> dict[str, YamlVal
             continue
         here = YamlValue(None, file, key.start_mark.line + 1)
         if not isinstance(key, yaml.ScalarNode):
-            here.refuse("a key is no text")
+            here.refuse("a key is not text")
         if key.value in found:
-            here.refuse(f"the key {key.value!r} stands twice")
+            here.refuse(f"the key {key.value!r} occurs twice")
         value = _convert(item, file, depth)
-        # A complaint about a member names the line of its key, where a reader looks.
+        # An error about a member names the line of its key, where a reader looks.
         found[key.value] = YamlValue(value.value, file, here.line)
     return merged | found
 
 
 def _merged(node: yaml.Node, file: str, depth: int) -> dict[str, YamlValue]:
-    """Return the members of what ``<<`` names: a mapping or several, of which the first counts."""
+    """Return the members of what ``<<`` names: one mapping or several, the first of which wins."""
     whole = _convert(node, file, depth)
     found: dict[str, YamlValue] = {}
     for item in reversed(whole.value if isinstance(whole.value, list) else [whole]):

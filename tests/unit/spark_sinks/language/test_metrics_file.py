@@ -87,44 +87,50 @@ REFUSED = [
     ("metrics:\n- name: a\n  kind: count\n  gruop_by: host #!", "'gruop_by'; did you mean 'group_by'?"),
     ("metrics:\n- name: a\n  kind: count\n  colour: red #!", "unknown key 'colour'; known are name, kind"),
     ("metrics:\n- {name: a, kind: count}\n- {name: a, kind: sum} #!", "'a' is taken by the metric on line 2"),
-    ("metrics:\n- name: a\n  name: b #!\n  kind: sum", "the key 'name' stands twice"),
+    ("metrics:\n- name: a\n  name: b #!\n  kind: sum", "the key 'name' occurs twice"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $.payload[*].x #!", "wildcards, filters and slices"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $.paylod.x #!", "no 'paylod'; did you mean payload?"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $ #!", "begins with one of payload"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $[0] #!", "begins with one of payload"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: $.event_type.x #!", "is text, there is nothing below"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: \"$.payload['a\\\"'b']\" #!", "is none of .name"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: true #!", "value is no number"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: .nan #!", "value is no number"),
-    (f"metrics:\n- name: a\n  kind: sum\n  value: {'9' * 400} #!", "value is too large a number"),
-    (f"metrics:\n- name: a\n  kind: sum\n  value: 0x{'f' * 400} #!", "value is too large a number"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: $.event_type.x #!", "is text and has nothing below"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: \"$.payload['a\\\"'b']\" #!", "is not .name"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: true #!", "value is not a number"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: .nan #!", "value is not a number"),
+    (f"metrics:\n- name: a\n  kind: sum\n  value: {'9' * 400} #!", "value is too large"),
+    (f"metrics:\n- name: a\n  kind: sum\n  value: 0x{'f' * 400} #!", "value is too large"),
     (
         f"metrics:\n- name: a\n  kind: histogram\n  value: latency\n  buckets: [-{'9' * 400}] #!",
         "buckets is too large",
     ),
     ("metrics:\n- {name: a, kind: distinct} #!", "distinct needs a value"),
-    ("metrics:\n- {name: a, kind: gap, value: latency} #!", "gap has no value"),
-    ("metrics:\n- {name: a, kind: top, value: {start: '*.a', end: '*.b', key: host}} #!", "of durations"),
-    ("metrics:\n- {kind: count} #!", "a metric has no name"),
-    ("metrics:\n- {name: a} #!", "the metric has no kind"),
+    ("metrics:\n- {name: a, kind: gap, value: latency} #!", "gap takes no value"),
+    (
+        "metrics:\n- {name: a, kind: top, value: {start: '*.a', end: '*.b', key: host}} #!",
+        "cannot count durations",
+    ),
+    ("metrics:\n- {kind: count} #!", "a metric needs a name"),
+    ("metrics:\n- {name: a} #!", "a metric needs a kind"),
     ("metrics:\n- name: a b #!\n  kind: count", "name 'a b' is not made of"),
-    ("metrics:\n- name: 5 #!\n  kind: count", "name is no text"),
-    ("metrics:\n- name: a\n  kind: count\n  window: 1 minute #!", "'1 minute' is no span of time such as"),
-    ("metrics:\n- name: a\n  kind: count\n  window: 0s #!", "'0s' is no span"),
-    ("metrics:\n- name: a\n  kind: count\n  window: {width: 5m, every: 2m} #!", "is a multiple of every"),
+    ("metrics:\n- name: 5 #!\n  kind: count", "name is not text"),
+    ("metrics:\n- name: a\n  kind: count\n  window: 1 minute #!", "'1 minute' is not a time span such as"),
+    ("metrics:\n- name: a\n  kind: count\n  window: 0s #!", "'0s' is not a time span"),
+    (
+        "metrics:\n- name: a\n  kind: count\n  window: {width: 5m, every: 2m} #!",
+        "must be a multiple of every",
+    ),
     ("metrics:\n- name: a\n  kind: count\n  window: {width: 1d, every: 1s} #!", "at most 100 times"),
-    ("metrics:\n- name: a\n  kind: count\n  window: {width: 1d} #!", "has width and every"),
-    ("metrics:\n- name: a\n  kind: count\n  window: 1h\n  rollups: [1d, 1m] #!", "a roll-up is wider"),
+    ("metrics:\n- name: a\n  kind: count\n  window: {width: 1d} #!", "needs width and every"),
+    ("metrics:\n- name: a\n  kind: count\n  window: 1h\n  rollups: [1d, 1m] #!", "a roll-up must be wider"),
     ("metrics:\n- name: a\n  kind: count\n  priority: [info, worn] #!", "'worn'; did you mean 'warn'?"),
     (
         "metrics:\n- name: a\n  kind: count\n  where:\n  - path: $.payload.x #!",
-        "has a path and one of equals",
+        "needs a path and one of equals",
     ),
     (
         "metrics:\n- name: a\n  kind: count\n  where: {path: host, above: x} #!",
         "where is a mapping, not a list",
     ),
-    ("metrics:\n- name: a\n  kind: count\n  where:\n  - {path: host, above: x} #!", "above is no number"),
+    ("metrics:\n- name: a\n  kind: count\n  where:\n  - {path: host, above: x} #!", "above is not a number"),
     (
         "metrics:\n- name: a\n  kind: count\n  where:\n  - {path: host, exists: x} #!",
         "neither true nor false",
@@ -134,27 +140,27 @@ REFUSED = [
     ("metrics:\n- name: a\n  kind: count\n  group_by: [] #!", "group_by is empty"),
     (
         "metrics:\n- name: a\n  kind: count\n  percentiles: [50] #!",
-        "of the kind percentiles, and this is count",
+        "belongs to the kind percentiles, and this metric's kind is count",
     ),
     ("metrics:\n- name: a\n  kind: percentiles\n  percentiles: [99, 50] #!\n  value: latency", "ascending"),
     (
         "metrics:\n- name: a\n  kind: percentiles\n  percentiles: [0] #!\n  value: latency",
         "above 0 and at most",
     ),
-    ("metrics:\n- name: a\n  kind: sum\n  value: 1.0e+25 #!", "value is beyond 1e+18: sums of it"),
-    ("metrics:\n- name: a\n  kind: top\n  k: 0 #!\n  value: host", "k is a whole number from 1"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: 1.0e+25 #!", "value must be below 1e+18: larger sums"),
+    ("metrics:\n- name: a\n  kind: top\n  k: 0 #!\n  value: host", "k must be a whole number from 1"),
     ("metrics:\n- name: a\n  kind: max\n  value: #!\n    start: '*.s'\n    end: '*.e'", "key is missing"),
     (
         "metrics:\n- name: a\n  kind: max\n  value: {start: a, end: '*.e', key: host} #!",
-        "not of the form *.ending",
+        "'a' is not an ending of event types, such as *.start",
     ),
     ("metrics:\n- name: a\n  kind: max\n  value: {start: '*.e', end: '*.e', key: host} #!", "are the same"),
-    ("metrics: [ #!", "no YAML"),
+    ("metrics: [ #!", "not YAML"),
     ("metrics: {} #!", "metrics is a mapping, not a list"),
     ("metrics: [] #!", "metrics is empty"),
     ("metrics: [] #!\nmetric: []", "either 'metrics' or Ceilometer's"),
     ("mertics: [] #!", "unknown key 'mertics'; did you mean 'metrics'?"),
-    ("- a #!", "the file is no mapping"),
+    ("- a #!", "the file is not a mapping"),
     ("metrics: !!python/object:os.system {} #!", "metrics is a mapping"),
     ("metrics: !!int x #!", "cannot be read as int"),
     ("metrics: &a [*a] #!", "nested too deeply"),
@@ -174,7 +180,7 @@ def test_refusals_name_the_line(tmp_path: pathlib.Path, text: str, reason: str) 
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "is empty"), (b"\xff\xfe\x00", "no "), (b"\x00", "no YAML")]
+    ("content", "reason"), [(b"", "is empty"), (b"\xff\xfe\x00", "not "), (b"\x00", "not YAML")]
 )
 def test_files_that_are_none(tmp_path: pathlib.Path, content: bytes, reason: str) -> None:
     (tmp_path / "m").write_bytes(content)
@@ -288,7 +294,7 @@ def test_expressions_that_are_no_patterns(tmp_path: pathlib.Path, pattern: str) 
 
 @pytest.mark.parametrize("merged", ["<<: x", "<<: [x]", "<<: [{a: 1}, [b]]"])
 def test_what_cannot_be_merged(tmp_path: pathlib.Path, merged: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"line 2: << is no mapping"):
+    with pytest.raises(ConfigurationError, match=r"line 2: << is not a mapping"):
         metrics_file.read(write(tmp_path, f"metrics:\n- {{name: a, {merged}}}\n"))
 
 
@@ -300,13 +306,18 @@ def test_what_cannot_be_merged(tmp_path: pathlib.Path, merged: str) -> None:
         ("multi: [name]", "'multi'"),
         ("user_metadata: $.payload.metadata", "'user_metadata'"),
         ("project_id: {fields: $.payload.a, plugin: {name: split}}", "'plugin' and 'fields'"),
+        (
+            "volume: {fields: $.payload.a, plugin: {name: split}}",
+            "volume: Ceilometer's 'plugin' and 'fields'",
+        ),
         ("resource_id: $.payload.*.id", "wildcards"),
         ("resource_id: 5 * 3", "arithmetic is not supported"),
         ("colour: red", "unknown key 'colour'"),
     ],
 )
 def test_what_of_ceilometers_is_refused(tmp_path: pathlib.Path, change: str, reason: str) -> None:
-    meter = f"metric:\n- name: a\n  event_type: e\n  type: gauge\n  unit: u\n  volume: 1\n  {change}\n"
+    volume = "" if change.startswith("volume") else "volume: 1"
+    meter = f"metric:\n- name: a\n  event_type: e\n  type: gauge\n  unit: u\n  {volume}\n  {change}\n"
     with pytest.raises(ConfigurationError) as caught:
         metrics_file.read(write(tmp_path, meter))
     assert reason in str(caught.value)

@@ -5,7 +5,7 @@ connector, and this file. So::
 
     spark-submit --master spark://head:7077 $(python -m spark_sinks.submit) --topic notifications
 
-With ``--config-file`` it reads ``[spark_sinks] java``, which fetches the jars if they are not there.
+With ``--config-file`` it reads ``[spark_sinks] java``: the Java that fetches the jars if they are missing.
 """
 
 import os
@@ -37,6 +37,6 @@ if __name__ == "__main__":
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         sys.exit(main.main(arguments(sys.argv[1:])))
     try:
-        print(*needed(sys.argv[1:]))  # noqa: T201 - that is what it is for
+        print(*needed(sys.argv[1:]))  # noqa: T201 - its output is for a shell
     except MessagingException as error:
         sys.exit(error_report.report(error, str, debug=False))

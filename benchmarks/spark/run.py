@@ -28,11 +28,11 @@ from notifier_kafka.contract.driver import Driver
 from notifier_kafka.jvm import jars
 from notifier_kafka.publishing import transport
 from notifier_kafka_drivers.kafka.local.cluster import Cluster
-from spark_sinks.decode.limits import Bounds
 from spark_sinks.engine import session
 from spark_sinks.job import job, settings
-from spark_sinks.language import metrics
-from spark_sinks.language.field_paths import Path as Where
+from spark_sinks.job.run_limits import RunLimits
+from spark_sinks.language import metrics, metrics_file
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Metric, Window
 from spark_sinks.outputs import sink
 from spark_sinks.sources import source
@@ -92,7 +92,7 @@ def measure(url: str, bootstrap: str, count: int, rounds: int) -> list[Figure]:
     conf = cfg.ConfigOpts()
     conf([], project="benchmarks", default_config_files=[], default_config_dirs=[])
     lent = transport.get_notification_transport(conf, f"{url}/?client=confluent-kafka")
-    spark = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    spark = session.start(session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     try:
         run = _Runs(spark, lent.driver, conf)
         contestants: list[tuple[str, Callable[[], object]]] = [
@@ -151,26 +151,26 @@ class _Runs:
     def count(
         self,
         topics: list[str],
-        wanted: tuple[metrics.Metric, ...] = metrics.default(),
+        wanted: tuple[metrics.Metric, ...] = metrics_file.default(),
         kept: Path | None = None,
     ) -> Path:
         """Run a job, a new one where none is given."""
         directory = kept or Path(tempfile.mkdtemp(prefix="notifier-kafka-benchmarks-"))
         held = ledger.Ledger(directory / "checkpoint")
         outputs = {"out": sink.load(f"parquet:{directory}/out", self._conf)}
-        with held.locked({}, settings.digests(wanted)):
-            sums = job.Job(self._spark, self._driver, held, wanted, outputs).run(topics, Bounds())
+        with held.locked({}, settings.metric_digests(wanted)):
+            sums = job.Job(self._spark, self._driver, held, wanted, outputs).run(topics, RunLimits())
         if sums.failures or sums.malformed or sums.duplicate:
             raise Void(str(sums))
         return directory
 
 
-_SIZE = Where("payload", ("size",))
+_SIZE = FieldPath("payload", ("size",))
 _HOUR = (Window.tumbling(3600),)
 _RICH = (
     Metric("sum", "sum", "B", value=_SIZE),
     Metric("sizes", "percentiles", "B", value=_SIZE, windows=_HOUR),
-    Metric("ids", "distinct", "1", value=Where("payload", ("instance_id",)), windows=_HOUR),
+    Metric("ids", "distinct", "1", value=FieldPath("payload", ("instance_id",)), windows=_HOUR),
 )
 
 

@@ -93,7 +93,11 @@ def output(case: bytes) -> None:
         found = [host.password for host in url.TransportURL.parse(_CONF, text).hosts]
     else:
         # No other place gets there.
-        found = [postgresql.arguments(place)["password"]] if text.startswith("jdbc:postgresql:") else []
+        found = (
+            [postgresql.connection_arguments(place)["password"]]
+            if text.startswith("jdbc:postgresql:")
+            else []
+        )
     # One that stands somewhere else as well is no secret.
     if any(SECRET in (password or "") for password in found) and text.count(SECRET) == 1:
         assert SECRET not in secret_masking.output(text), "a password is shown"

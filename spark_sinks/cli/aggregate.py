@@ -15,48 +15,53 @@ from notifier_kafka.cli.output import text
 from notifier_kafka.config import options as framework
 from notifier_kafka.contract.driver import Driver
 from notifier_kafka.errors import MessagingException
-from spark_sinks.cli.run_output import Teller
-from spark_sinks.decode.limits import Bounds, Clock
-from spark_sinks.job import settings
-from spark_sinks.job.settings import Settings
+from spark_sinks.cli.run_output import RunPrinter
+from spark_sinks.decode.clock_tolerance import ClockTolerance
+from spark_sinks.job import offset_discovery, settings
+from spark_sinks.job.run_limits import RunLimits
+from spark_sinks.job.settings import JobSettings
 from spark_sinks.language import metrics
-from spark_sinks.sources import offset_discovery
 from spark_sinks.state import plan
 from spark_sinks.state.ledger import Ledger
 
 
 class Aggregate(Command):
-    """Make metrics of what the topics hold, each notification counted once.
+    """Compute metrics from the notifications in topics. Each notification is counted once.
 
-    A run goes on from where the one before ended; one that was interrupted is done again.
-    SIGTERM ends it after the batch at hand. What a run did is told in sentences on stderr,
-    or with -f json, csv or value as data on stdout, a line for each run.
+    A run continues where the previous one ended. A run that was interrupted is repeated.
+    SIGTERM ends a run after the current batch. A report of each run goes to stderr; with
+    -f json, csv or value it goes to stdout instead, one line for each run.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add = parser.add_argument
-        add("--metrics", metavar="FILE", help="The file that declares the metrics; a default set without it.")
-        add("--input", metavar="URL", help="Where notifications are, when not at the transport URL.")
+        add("--metrics", metavar="FILE", help="File that declares the metrics. Default: a built-in set.")
+        add("--input", metavar="URL", help="URL of the log to read. Default: the transport URL.")
         add(
             "--topic",
             action="append",
             metavar="T",
-            help="What to read, or a pattern such as 'a.*'; repeatable.",
+            help="Topic to read, or a pattern such as 'a.*'. Repeatable. Default: the configured topics.",
         )
-        add("--window", metavar="W", help="The width of a window: 30s, 1m, 1h.")
-        add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go; repeatable.")
-        add("--checkpoint-dir", metavar="DIR", help="Where it is kept what is counted.")
-        add("--since", type=_since, metavar="WHEN", help="Count what was recorded from then on.")
-        add("--until", type=arguments.moment, metavar="WHEN", help="Count what was recorded before.")
-        add("--max-records", type=arguments.positive, metavar="N", help="End after N records.")
-        add("--every", type=metrics.parse_width, metavar="W", help="Run again and again, such as every 60s.")
+        add("--window", metavar="W", help="Width of a window: 30s, 1m, 1h.")
+        add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go. Repeatable.")
+        add("--checkpoint-dir", metavar="DIR", help="Directory for the job's state: what it has counted.")
+        add("--since", type=_since, metavar="WHEN", help="Count records from this time on.")
+        add("--until", type=arguments.moment, metavar="WHEN", help="Count records before this time.")
+        add("--max-records", type=arguments.positive, metavar="N", help="Stop after N records.")
+        add(
+            "--every",
+            type=metrics.parse_width,
+            metavar="W",
+            help="Repeat the run at this interval, such as 60s.",
+        )
         add(
             "--allow-loss",
             action="store_true",
-            help="Go on when records were deleted before they were counted.",
+            help="Continue when records were deleted before they were counted.",
         )
-        add("--dry-run", action="store_true", help="Say what would be read, and read nothing.")
+        add("--dry-run", action="store_true", help="Print what would be read, and read nothing.")
         add_stream_format(parser, "table")
         return parser
 
@@ -72,101 +77,103 @@ class Aggregate(Command):
         with self.program.transport(parsed_args.input) as transport:
             wanted = parsed_args.topic or framework.notifications(conf).topics
             if parsed_args.dry_run:
-                return _say_what(transport.driver, chosen, wanted, parsed_args)
+                return _dry_run(transport.driver, chosen, wanted, parsed_args)
             return _run(transport.driver, chosen, wanted, parsed_args)
 
 
 def _since(argument: str) -> str | float:
     found = arguments.start(argument)
     if isinstance(found, int):
-        raise argparse.ArgumentTypeError(f"{argument!r} is none of beginning, end or a time")
+        raise argparse.ArgumentTypeError(f"{argument!r} is not 'beginning', 'end' or a time")
     return found
 
 
-def _say_what(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
-    bounds = _bounds(driver, chosen, args)
-    found, lost, left_out = offset_discovery.spans(driver, Ledger(chosen.checkpoint), wanted, bounds)
-    if bounds.records is not None:
-        found = list(plan.limit(found, bounds.records))
+def _dry_run(driver: Driver, chosen: JobSettings, wanted: Sequence[str], args: argparse.Namespace) -> int:
+    limits = _limits(driver, chosen, args)
+    found, lost, left_out = offset_discovery.spans(driver, Ledger(chosen.checkpoint), wanted, limits)
+    if limits.records is not None:
+        found = list(plan.limit(found, limits.records))
     for words in (*(words for words, _ in lost), *left_out):
         text.note(words)
-    Teller(args.format).spans(found)
+    RunPrinter(args.format).spans(found)
     return Exit.OK
 
 
-def _bounds(driver: Driver, chosen: Settings, args: argparse.Namespace) -> Bounds:
-    """Make the bounds of a run of options and arguments."""
+def _limits(driver: Driver, chosen: JobSettings, args: argparse.Namespace) -> RunLimits:
+    """Combine options and arguments."""
     group = chosen.options
     since = args.since if isinstance(args.since, float) else None
-    return Bounds(
+    return RunLimits(
         since=0.0 if args.since == "earliest" else since,
         until=args.until,
         start="latest" if args.since == "latest" else group.start,
         records=args.max_records,
         batch_records=group.batch_records,
-        horizon=group.deduplicate,
-        clock=Clock(group.clock_behind, group.clock_ahead),
+        deduplicate_seconds=group.deduplicate,
+        clock=ClockTolerance(group.clock_behind, group.clock_ahead),
         allow_loss=args.allow_loss,
-        own=_own(driver, chosen),
+        own_topics=_own_topics(driver, chosen),
     )
 
 
-def _own(driver: Driver, chosen: Settings) -> frozenset[str]:
+def _own_topics(driver: Driver, chosen: JobSettings) -> frozenset[str]:
     if not any(output.startswith("kafka:") for output in chosen.outputs):
         return frozenset()
     # Here, because it imports PySpark.
     from spark_sinks.outputs import kafka
 
-    return kafka.written(chosen.outputs, driver.url)
+    return kafka.written_topics(chosen.outputs, driver.url)
 
 
-class _Stop:
-    """Turns SIGTERM and Ctrl-C into a wish, which is looked at between batches."""
+class _StopSignal:
+    """Set by SIGTERM and Ctrl-C, checked between batches. A second signal ends the program at once."""
 
     def __init__(self) -> None:
-        self._wished = threading.Event()
+        self._stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._wish)
+                signal.signal(number, self._stop)
 
     def __call__(self) -> bool:
-        return self._wished.is_set()
+        return self._stopped.is_set()
 
     def wait(self, seconds: float) -> None:
-        self._wished.wait(seconds)
+        self._stopped.wait(seconds)
 
-    def _wish(self, number: int, _frame: FrameType | None) -> None:
-        self._wished.set()
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        self._stopped.set()
         signal.signal(number, signal.SIG_DFL)
 
 
-def _run(driver: Driver, chosen: Settings, wanted: Sequence[str], args: argparse.Namespace) -> int:
+def _run(driver: Driver, chosen: JobSettings, wanted: Sequence[str], args: argparse.Namespace) -> int:
     # Here, because PySpark takes a second to import and may not be installed.
     from spark_sinks.cli import progress
     from spark_sinks.job import wiring
 
     fetch = functools.partial(jar_download.fetch, java_option=chosen.options.java)
-    with wiring.opened(driver, chosen, fetch) as made:
+    with wiring.open_job(driver, chosen, fetch) as made:
         # After Spark's own handler for Ctrl-C.
-        stop = _Stop()
-        bounds, teller = _bounds(driver, chosen, args), Teller(args.format)
+        stop = _StopSignal()
+        limits, printer = _limits(driver, chosen, args), RunPrinter(args.format)
         while True:
             began = time.monotonic()
             try:
-                with progress.shown(made):
-                    sums = made.run(wanted, bounds, stop)
+                with progress.show_progress(made):
+                    report = made.run(wanted, limits, stop)
             except MessagingException as error:
-                # A broker that is away comes back, for who goes on asking.
+                # With --every an unreachable broker is tried again.
                 if not args.every or not error.retriable or stop():
                     raise
                 text.note(f"{error}; again in {args.every} seconds")
                 stop.wait(args.every)
                 continue
-            teller.run(sums, wiring.lines)
+            printer.run(report)
             ending = not args.every or stop()
-            if sums.failures and ending:
-                name, reason = next(iter(sums.failures.items()))
-                raise Partial(f"{name}: {reason}; the other outputs have everything, run again for this one")
+            if report.failures and ending:
+                name, reason = next(iter(report.failures.items()))
+                raise Partial(
+                    f"{name}: {reason}; the other outputs are complete; run again to write this one"
+                )
             if ending:
                 return Exit.OK
             stop.wait(max(0.0, began + args.every - time.monotonic()))

@@ -16,7 +16,7 @@ COLUMNS = ("metric", "window_start", "window_end", "group", "value", "unit")
 
 
 class ShowMetrics(Lister):
-    """Show the metric rows that files or a database hold, as a table or a line of bars for each group."""
+    """Show the metric rows in files or a database, as a table or as one line of bars for each group."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -25,12 +25,19 @@ class ShowMetrics(Lister):
             "output",
             nargs="?",
             metavar="KIND:PLACE",
-            help="parquet:DIR, csv:DIR, json:DIR or jdbc:URL; the first configured one that is such.",
+            help="parquet:DIR, csv:DIR, json:DIR or jdbc:URL. Default: the first such output configured.",
         )
-        add("--metric", metavar="PATTERN", default="*", help="Only these, with * and ?.")
-        add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after.")
-        add("--until", type=arguments.moment, metavar="WHEN", help="Only windows that begin before.")
-        add("--chart", action="store_true", help="A line for each metric and group: how it went over time.")
+        add(
+            "--metric",
+            metavar="PATTERN",
+            default="*",
+            help="Only metrics with such names; * and ? are wildcards.",
+        )
+        add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after this time.")
+        add(
+            "--until", type=arguments.moment, metavar="WHEN", help="Only windows that begin before this time."
+        )
+        add("--chart", action="store_true", help="One line for each metric and group, with bars over time.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
@@ -41,16 +48,19 @@ class ShowMetrics(Lister):
         if output is None:
             raise UsageError("metrics show: name an output, such as parquet:/var/lib/metrics")
         found = list(_visible(reader.read(output, parsed_args.metric, parsed_args.since, parsed_args.until)))
-        return (sparklines.COLUMNS, sparklines.of(found)) if parsed_args.chart else (COLUMNS, found)
+        return (sparklines.COLUMNS, sparklines.lines_of(found)) if parsed_args.chart else (COLUMNS, found)
 
 
 class CompactMetrics(Lister):
-    """Make few large files of the many small ones of a parquet output. A job may be writing there."""
+    """Merge the many small files of a parquet output into few large ones. A job may write there meanwhile."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "output", nargs="*", metavar="parquet:DIR", help="Which; every configured one without it."
+            "output",
+            nargs="*",
+            metavar="parquet:DIR",
+            help="Outputs to compact. Default: all parquet outputs in the configuration.",
         )
         return parser
 
@@ -69,6 +79,6 @@ def _outputs(command: Command) -> Sequence[str]:
 
 
 def _visible(found: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    # All that is text: others may have written what is shown, or an earlier version of this.
+    # Every text is made safe to print: others may have written the rows.
     for row in found:
         yield [text.visible(cell) if isinstance(cell, str) else cell for cell in row]

@@ -1,4 +1,4 @@
-"""How far a run is, on a terminal: by the batches that are counted and by Spark's own account."""
+"""A progress bar on a terminal: the batches that are counted, and the tasks that Spark reports."""
 
 import contextlib
 import threading
@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from notifier_kafka.cli.output import progress_bar
 from spark_sinks.job.job import Job
-from spark_sinks.job.run_report import Position
+from spark_sinks.job.run_report import RunProgress
 
-BEAT = 0.2
+REDRAW_SECONDS = 0.2
 
 
 @contextlib.contextmanager
-def shown(job: Job) -> Iterator[None]:
-    """Draw a bar on stderr while a run goes on; nothing where nobody looks."""
+def show_progress(job: Job) -> Iterator[None]:
+    """Draw a bar on stderr during a run, if stderr is a terminal."""
     if not progress_bar.is_drawn():
         yield
         return
@@ -29,21 +29,21 @@ def shown(job: Job) -> Iterator[None]:
         drawn.erase()
 
 
-def reached(position: Position, tasks: Sequence[tuple[int, int]]) -> tuple[float, str]:
-    """Say how many records are done, and spell it, with how many tasks of each stage that runs are."""
+def describe_progress(progress: RunProgress, tasks: Sequence[tuple[int, int]]) -> tuple[float, str]:
+    """Return how many records are done, and a text that says so, with the tasks of the running stages."""
     done, every = (sum(each) for each in zip((0, 0), *tasks, strict=True))
-    # Of the batch at hand Spark tells the tasks of a stage, not of all stages: so it counts for half.
-    within = position.batch_records * done / every / 2 if every else 0
+    # Spark reports the tasks of one stage of the current batch, not of all: so they count for half.
+    within = progress.batch_records * done / every / 2 if every else 0
     stages = f", {done} of {every} tasks" if every else ""
-    words = f"{position.done:,} of {position.total:,} records, batch {position.batch}{stages}"
-    return position.done + within, words
+    words = f"{progress.done:,} of {progress.total:,} records, batch {progress.batch}{stages}"
+    return progress.done + within, words
 
 
 def _draw(job: Job, drawn: progress_bar.Bar, ended: threading.Event) -> None:
     tracker = job.spark.sparkContext.statusTracker()
-    while not ended.wait(BEAT):
-        if job.position.total:
+    while not ended.wait(REDRAW_SECONDS):
+        if job.progress.total:
             infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             tasks = [(info.numCompletedTasks, info.numTasks) for info in infos if info]
-            drawn.total = job.position.total
-            drawn.show(*reached(job.position, tasks))
+            drawn.total = job.progress.total
+            drawn.show(*describe_progress(job.progress, tasks))

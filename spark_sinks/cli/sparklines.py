@@ -7,13 +7,13 @@ from typing import Any
 
 COLUMNS = ("metric", "group", "unit", "window", "from", "to", "lowest", "highest", "course")
 BARS = "▁▂▃▄▅▆▇█"
-WIDTH = 48
+MAX_CHARACTERS = 48
 
 
-def of(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+def lines_of(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     """Yield a line for each metric, group and width of window, of rows as ``metrics show`` has them.
 
-    The course goes over the time of that line, evenly; where nothing was counted it has a gap.
+    The bars cover the time of that line evenly, with a gap where nothing was counted.
     """
     keyed = sorted(((row[0], row[3], row[5], _width(row)), row) for row in rows)
     for (metric, group, unit, width), some in itertools.groupby(keyed, lambda pair: pair[0]):
@@ -27,7 +27,7 @@ def of(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
 def course(points: Sequence[tuple[int, float]], width: int) -> str:
     """Draw figures over time: a bar for the mean of each stretch."""
     first, span = points[0][0], points[-1][0] + width - points[0][0]
-    cells = max(1, min(WIDTH, span // width))
+    cells = max(1, min(MAX_CHARACTERS, span // width))
     stretches: list[list[float]] = [[] for _ in range(cells)]
     for at, value in points:
         stretches[(at - first) * cells // span].append(value)

@@ -11,8 +11,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.wire.codec import MESSAGE_MEMBER, VERSION, VERSION_MEMBER
 from spark_sinks.decode import strict_json
-from spark_sinks.decode.full import MAX_SIZE, POSITION, PRIORITY_NAMES, dated, moment, recorded
-from spark_sinks.decode.limits import CLOCK, Clock
+from spark_sinks.decode.clock_tolerance import DEFAULT_TOLERANCE, ClockTolerance
+from spark_sinks.decode.full import (
+    MAX_VALUE_BYTES,
+    POSITION,
+    PRIORITY_NAMES,
+    event_time_columns,
+    parsed_timestamp,
+    record_time,
+)
 
 CONTENT_TYPE = "application/json"
 # The members that are texts, in their order in the value, with the headers that repeat them.
@@ -23,8 +30,8 @@ _TEXTS = {
     "priority": "priority",
 }
 # The first two headers are always the same; the others have come in more than one order.
-_OTHERS = range(2, 1 + len(_TEXTS))
-STAMP = len("0000-00-00 00:00:00.000000")
+_OTHER_HEADERS = range(2, 1 + len(_TEXTS))
+TIMESTAMP_LENGTH = len("0000-00-00 00:00:00.000000")
 
 _ENVELOPE = f'{{"{VERSION_MEMBER}": "{VERSION}", "{MESSAGE_MEMBER}": "'
 # The ways that our two JSON libraries spell the object, in an envelope and alone: what comes
@@ -36,7 +43,7 @@ _OUTLINES = [
 ]
 
 
-def _pieces(before: str, after: str, quote: str, space: str) -> list[str]:
+def _outline_pieces(before: str, after: str, quote: str, space: str) -> list[str]:
     """Spell what stands around the texts, the payload and the time, in their order."""
     members = [*_TEXTS, "payload", "timestamp", "_context"]
     # Between two members the comma, and of texts the quotation marks.
@@ -49,36 +56,40 @@ def _pieces(before: str, after: str, quote: str, space: str) -> list[str]:
     return [f"{before}{{{made[0]}", *made[1:-1], f"{made[-1]}{{}}}}{after}"]
 
 
-_PIECES = [_pieces(*each) for each in _OUTLINES]
-_PAYLOAD, _STAMP, _END = len(_TEXTS), len(_TEXTS) + 1, len(_TEXTS) + 2
+_PIECES = [_outline_pieces(*each) for each in _OUTLINES]
+_PAYLOAD, _TIMESTAMP, _END = len(_TEXTS), len(_TEXTS) + 1, len(_TEXTS) + 2
 # Their lengths: of all that precedes the payload but the texts, and of what follows it.
 _BEFORE = [sum(map(len, each[: _PAYLOAD + 1])) for each in _PIECES]
-_AFTER = [len(each[_STAMP]) + STAMP + len(each[_END]) for each in _PIECES]
+_AFTER = [len(each[_TIMESTAMP]) + TIMESTAMP_LENGTH + len(each[_END]) for each in _PIECES]
 
 
-def decode(raw: DataFrame, clock: Clock = CLOCK, needed: Column | None = None) -> DataFrame:
+def decode(
+    raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE, needed: Column | None = None
+) -> DataFrame:
     """Return a row for every record; those that are ``usual`` are decoded as by ``decode.decode``.
 
     ``needed`` tells by the texts whose payload is looked into; without it all are. Do not
     filter what is returned before it is kept: the filter would be computed beside it, anew.
     """
-    usual = F.col("usual")
-    cut = _apart(_marked(raw)).withColumn("cut", F.when(usual if needed is None else usual & needed, _cut()))
-    taken = cut.withColumn("text", _unquoted())
+    usual = F.col("is_fast")
+    cut = _split_generated_code(_with_outline(raw)).withColumn(
+        "cut", F.when(usual if needed is None else usual & needed, _payload_text())
+    )
+    taken = cut.withColumn("text", _payload_json())
     return taken.select(
         *POSITION,
         "logged",
         F.lit(None).cast("string").alias("reason"),
         *_TEXTS,
         "timestamp",
-        "usual",
-        strict_json.trusted(F.col("text")).alias("payload"),
+        "is_fast",
+        strict_json.parse_leniently(F.col("text")).alias("payload"),
         F.lit(None).cast("variant").alias("context"),
-        *dated(clock),
+        *event_time_columns(clock),
     )
 
 
-def _apart(frame: DataFrame) -> DataFrame:
+def _split_generated_code(frame: DataFrame) -> DataFrame:
     """Have what comes before this and what comes behind compiled as two methods.
 
     Spark makes one Java method of all that a record goes through, and does without where that is
@@ -88,31 +99,33 @@ def _apart(frame: DataFrame) -> DataFrame:
     return frame.coalesce(1 << 20)
 
 
-def _marked(raw: DataFrame) -> DataFrame:
+def _with_outline(raw: DataFrame) -> DataFrame:
     """Add the texts in the headers, the time in the value, and whether that has an outline of ours."""
     found = raw.select(
         *POSITION,
         F.col("timestamp").alias("logged"),
         "value",
-        *_texts(),
+        *_header_texts(),
     )
     # By its first few bytes a record has one outline, and the others need not be compared.
     outline = F.lit(None).cast("int")
     for number, pieces in enumerate(_PIECES):
-        outline = F.when(_whole().startswith(pieces[0]), number).otherwise(outline)
+        outline = F.when(_value_text().startswith(pieces[0]), number).otherwise(outline)
     members = F.concat(*_TEXTS)
     sound = ~members.contains('"') & ~members.contains("\\") & F.is_valid_utf8(members)
-    sound &= F.col("priority").isin(*PRIORITY_NAMES) & (F.octet_length("value") <= MAX_SIZE)
+    sound &= F.col("priority").isin(*PRIORITY_NAMES) & (F.octet_length("value") <= MAX_VALUE_BYTES)
     found = found.withColumn("outline", F.when(sound, outline))
     # On bytes: text would have to be counted from its beginning.
-    tail = F.substring("value", -_of_outline(_AFTER), 1 << 10)
-    stamp = F.substring("value", -_of_outline([STAMP + len(each[_END]) for each in _PIECES]), STAMP)
+    tail = F.substring("value", -_by_outline(_AFTER), 1 << 10)
+    stamp = F.substring(
+        "value", -_by_outline([TIMESTAMP_LENGTH + len(each[_END]) for each in _PIECES]), TIMESTAMP_LENGTH
+    )
     found = found.withColumns({"tail": tail.cast("string"), "timestamp": stamp.cast("string")})
-    found = found.withColumn("moment", moment()).withColumn("logged", recorded())
-    return found.withColumn("usual", F.coalesce(_is_whole(), strict_json.never())).drop("tail")
+    found = found.withColumn("event_time", parsed_timestamp()).withColumn("logged", record_time())
+    return found.withColumn("is_fast", F.coalesce(_matches_outline(), strict_json.never())).drop("tail")
 
 
-def _texts() -> list[Column]:
+def _header_texts() -> list[Column]:
     """Take the texts out of the headers: null where these are not ours."""
     headers = F.col("headers")
     ours = (F.size(headers) == 1 + len(_TEXTS)) & (headers[0]["key"] == "content-type")
@@ -122,48 +135,48 @@ def _texts() -> list[Column]:
         value = (
             F.when(headers[1]["key"] == header, headers[1]["value"]) if name == "priority" else F.lit(None)
         )
-        for place in _OTHERS if name != "priority" else ():
+        for place in _OTHER_HEADERS if name != "priority" else ():
             value = F.when(headers[place]["key"] == header, headers[place]["value"]).otherwise(value)
         found.append(F.when(ours, value.cast("string")).alias(name))
     return found
 
 
-def _is_whole() -> Column:
+def _matches_outline() -> Column:
     """Tell whether the value is nothing but the outline, the texts, a payload and a time."""
-    pieces = [_of_outline([each[place] for each in _PIECES]) for place in range(len(_PIECES[0]))]
+    pieces = [_by_outline([each[place] for each in _PIECES]) for place in range(len(_PIECES[0]))]
     texts = [each for name, piece in zip(_TEXTS, pieces, strict=False) for each in (piece, F.col(name))]
     stamp, digits = F.col("timestamp"), ("0", "9")
     return (
-        _whole().startswith(F.concat(*texts, pieces[_PAYLOAD]))
-        & F.col("tail").startswith(pieces[_STAMP])
+        _value_text().startswith(F.concat(*texts, pieces[_PAYLOAD]))
+        & F.col("tail").startswith(pieces[_TIMESTAMP])
         & F.col("tail").endswith(pieces[_END])
         # What was read as a time, and not trimmed for that, holds nothing that would end a text.
-        & F.col("moment").isNotNull()
+        & F.col("event_time").isNotNull()
         & F.substring(stamp, 1, 1).between(*digits)
         & F.substring(stamp, -1, 1).between(*digits)
     )
 
 
-def _whole() -> Column:
+def _value_text() -> Column:
     # No column: it would be copied from step to step, as the value is.
     return F.col("value").cast("string")
 
 
-def _of_outline(values: list[str] | list[int]) -> Column:
+def _by_outline(values: list[str] | list[int]) -> Column:
     """Return a value that depends on the outline."""
     return F.get(F.array(*map(F.lit, values)), F.col("outline"))
 
 
-def _cut() -> Column:
+def _payload_text() -> Column:
     """Cut the payload out: as bytes, whose places are known."""
-    start = _of_outline(_BEFORE)
+    start = _by_outline(_BEFORE)
     for name in _TEXTS:
         start += F.octet_length(name)
-    length = F.octet_length("value") - start - _of_outline(_AFTER)
+    length = F.octet_length("value") - start - _by_outline(_AFTER)
     return F.substring("value", start + 1, length).cast("string")
 
 
-def _unquoted() -> Column:
+def _payload_json() -> Column:
     """Take the payload of an envelope for what it is: JSON text in a JSON string."""
     cut, enveloped = F.col("cut"), F.col("outline") < len(_OUTLINES) // 2
     # Most such texts have escaped quotation marks alone, for which no parser is needed.

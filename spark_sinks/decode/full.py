@@ -12,19 +12,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from notifier_kafka.notification import PRIORITIES
 from notifier_kafka.wire import cloudevents, codec
 from spark_sinks.decode import strict_json
-from spark_sinks.decode.limits import CLOCK, Clock
-from spark_sinks.decode.strict_json import get, kind, never, text_of
+from spark_sinks.decode.clock_tolerance import DEFAULT_TOLERANCE, ClockTolerance
+from spark_sinks.decode.strict_json import member, never, text_of, variant_type
 
-RAW = (
+RAW_SCHEMA = (
     "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, "
     "headers array<struct<key: string, value: binary>>"
 )
 """What every source yields."""
 
-MAX_SIZE = 8 * 1024 * 1024
+MAX_VALUE_BYTES = 8 * 1024 * 1024
 """Bytes of the largest value that is read: one needs many times its size of memory here."""
 
-OLDEST, NEWEST = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 2100))
+OLDEST_RECORD, NEWEST_RECORD = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 2100))
 """What lies beyond these is no time when something was logged."""
 
 POSITION = ("topic", "partition", "offset")
@@ -41,20 +41,22 @@ _NOBODY = "about:blank"
 _REQUIRED = ("specversion", "id", "type", "source")
 
 
-def decode(raw: DataFrame, clock: Clock = CLOCK) -> DataFrame:
+def decode(raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE) -> DataFrame:
     """Return the notifications and, with a ``reason``, the malformed.
 
     Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for what is a
     notification), its texts, ``payload`` and ``context`` as VARIANT, and ``time``: the event's
     in UTC, or the record's where that is missing or absurd, which ``misdated`` tells.
     """
-    read = settle(_open(_layers(raw)), *POSITION, "logged", "form", "fault", *_members())
-    fields = settle(read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context")
-    fields = fields.withColumn("moment", moment()).withColumn("logged", recorded())
-    return fields.select("*", *dated(clock)).drop("moment")
+    read = compute_once(_find_object(_parse_values(raw)), *POSITION, "logged", "form", "fault", *_members())
+    fields = compute_once(
+        read, *POSITION, "logged", _reason().alias("reason"), *_texts(), "payload", "context"
+    )
+    fields = fields.withColumn("event_time", parsed_timestamp()).withColumn("logged", record_time())
+    return fields.select("*", *event_time_columns(clock)).drop("event_time")
 
 
-def settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
+def compute_once(frame: DataFrame, *columns: str | Column) -> DataFrame:
     """Select columns such that each is computed once, whatever is done with it further on.
 
     Spark's optimizer puts an expression in the place of the column that it makes, for
@@ -64,7 +66,7 @@ def settle(frame: DataFrame, *columns: str | Column) -> DataFrame:
     return frame.select(F.inline(F.array(F.struct(*columns))))
 
 
-def good(decoded: DataFrame) -> DataFrame:
+def notifications(decoded: DataFrame) -> DataFrame:
     """Return the notifications alone."""
     return decoded.where(F.col("reason").isNull()).drop("reason")
 
@@ -74,7 +76,7 @@ def malformed(decoded: DataFrame) -> DataFrame:
     return decoded.where(F.col("reason").isNotNull()).select(*POSITION, "logged", "reason")
 
 
-def _layers(raw: DataFrame) -> DataFrame:
+def _parse_values(raw: DataFrame) -> DataFrame:
     """Parse the value, and tell the form that the headers announce."""
     text = F.col("value").cast("string")
     has = F.exists("headers", lambda h: h["key"] == "ce_specversion")
@@ -87,8 +89,8 @@ def _layers(raw: DataFrame) -> DataFrame:
     )
     form = F.when(has, "binary").when(content_type, "structured").otherwise("plain")
     size = F.length("value")
-    sound = F.is_valid_utf8(text) & (size <= MAX_SIZE)
-    return settle(
+    sound = F.is_valid_utf8(text) & (size <= MAX_VALUE_BYTES)
+    return compute_once(
         raw,
         *POSITION,
         F.col("timestamp").alias("logged"),
@@ -96,26 +98,26 @@ def _layers(raw: DataFrame) -> DataFrame:
         size.alias("size"),
         text.alias("text"),
         form.alias("form"),
-        F.when(sound, strict_json.opened(text)).alias("opened"),
+        F.when(sound, strict_json.parse(text)).alias("wrapped"),
     )
 
 
-def _open(layers: DataFrame) -> DataFrame:
+def _find_object(layers: DataFrame) -> DataFrame:
     """Find the object that holds the members, in an envelope or not."""
     layers = _parsed(layers, "text", "outer")
     outer = F.col("outer")
-    version, message = (get(outer, n) for n in (codec.VERSION_MEMBER, codec.MESSAGE_MEMBER))
+    version, message = (member(outer, n) for n in (codec.VERSION_MEMBER, codec.MESSAGE_MEMBER))
     announced = F.col("form") == "structured"
     event = message.isNull()
     for name in _REQUIRED:
-        event &= get(outer, name).isNotNull()
+        event &= member(outer, name).isNotNull()
     form = (
         F.when(F.col("form") == "binary", "binary")
         .when(announced | event, "structured")
         .when(version.isNotNull(), "envelope")
         .otherwise("flat")
     )
-    found = settle(
+    found = compute_once(
         layers,
         *layers.columns,
         form.alias("shape"),
@@ -125,26 +127,26 @@ def _open(layers: DataFrame) -> DataFrame:
     enveloped = F.col("shape") == "envelope"
     body = F.when(enveloped & (F.col("version") == codec.VERSION), F.col("body"))
     kept = [name for name in found.columns if name not in ("form", "shape", "body")]
-    found = settle(
+    found = compute_once(
         found,
         *kept,
         F.col("shape").alias("form"),
         "body",
         body.alias("within"),
-        strict_json.opened(body).alias("opened"),
+        strict_json.parse(body).alias("wrapped"),
     )
     found = _parsed(found, "within", "parsed")
     inner = F.when(F.col("form") == "envelope", F.col("parsed")).otherwise(F.col("outer"))
-    found = settle(found, *found.drop("parsed", "within").columns, inner.alias("inner"))
-    return found.select("*", _layer_reason().alias("fault"))
+    found = compute_once(found, *found.drop("parsed", "within").columns, inner.alias("inner"))
+    return found.select("*", _object_reason().alias("fault"))
 
 
 def _parsed(frame: DataFrame, text: str, name: str) -> DataFrame:
-    value = strict_json.value(F.col("opened"), F.col(text)).alias(name)
-    return settle(frame, *frame.drop("opened").columns, value)
+    value = strict_json.parsed_value(F.col("wrapped"), F.col(text)).alias(name)
+    return compute_once(frame, *frame.drop("wrapped").columns, value)
 
 
-def _layer_reason() -> Column:
+def _object_reason() -> Column:
     """Say why there is no object to take members from, null when there is one."""
     text, body, form = F.col("text"), F.col("body"), F.col("form")
     # The outer layer of a usual envelope holds one text; its depth is that of the text.
@@ -152,11 +154,11 @@ def _layer_reason() -> Column:
     return (
         F.when(text.isNull(), "a tombstone")
         .when(F.col("size") == 0, "an empty value")
-        .when(F.col("size") > MAX_SIZE, f"larger than {MAX_SIZE >> 20} MiB")
+        .when(F.col("size") > MAX_VALUE_BYTES, f"larger than {MAX_VALUE_BYTES >> 20} MiB")
         .when(~F.is_valid_utf8(text), "not Unicode text")
         .when(F.col("outer").isNull(), "not JSON")
-        .when(strict_json.has_half(text), "not Unicode text")
-        .when(strict_json.is_deep(text), _TOO_DEEP)
+        .when(strict_json.has_lone_surrogate(text), "not Unicode text")
+        .when(strict_json.is_too_deep(text), _TOO_DEEP)
         .when((form != "binary") & ~_is_object(text), "the value is not a JSON object")
         .when(
             enveloped & (F.coalesce(F.col("version"), F.lit("")) != codec.VERSION),
@@ -164,8 +166,8 @@ def _layer_reason() -> Column:
         )
         .when(enveloped & body.isNull(), f"the envelope's {codec.MESSAGE_MEMBER} is not text")
         .when(enveloped & F.col("inner").isNull(), "not JSON")
-        .when(enveloped & strict_json.has_half(body), "not Unicode text")
-        .when(enveloped & strict_json.is_deep(body), _TOO_DEEP)
+        .when(enveloped & strict_json.has_lone_surrogate(body), "not Unicode text")
+        .when(enveloped & strict_json.is_too_deep(body), _TOO_DEEP)
         .when(enveloped & ~_is_object(body), f"the envelope's {codec.MESSAGE_MEMBER} is not a JSON object")
     )
 
@@ -192,27 +194,27 @@ def _members() -> list[Column]:
     inner, event = F.col("inner"), _is("binary") | _is("structured")
     made = [_member(name, attribute) for name, attribute in _TEXTS.items()]
     context = F.when(_is("binary"), _header("context")).when(
-        _is("structured"), text_of(get(inner, "context"))
+        _is("structured"), text_of(member(inner, "context"))
     )
-    parsed = strict_json.value(strict_json.opened(context), context)
-    payload = F.when(_is("structured"), get(inner, "data")).otherwise(get(inner, "payload"))
+    parsed = strict_json.parsed_value(strict_json.parse(context), context)
+    payload = F.when(_is("structured"), member(inner, "data")).otherwise(member(inner, "payload"))
     return [
         *made,
         _member("specversion", "specversion"),
         F.when(_is("binary"), F.col("outer")).otherwise(payload).alias("payload"),
-        F.when(event, parsed).otherwise(get(inner, "_context")).alias("context"),
+        F.when(event, parsed).otherwise(member(inner, "_context")).alias("context"),
         context.alias("context_text"),
-        (_is("structured") & get(inner, "data_base64").isNotNull()).alias("base64"),
+        (_is("structured") & member(inner, "data_base64").isNotNull()).alias("base64"),
         (_is("binary") & _has_garbled_header()).alias("garbled"),
     ]
 
 
 def _member(name: str, attribute: str) -> Column:
     inner = F.col("inner")
-    value = F.when(_is("structured"), get(inner, attribute)).otherwise(get(inner, name))
+    value = F.when(_is("structured"), member(inner, attribute)).otherwise(member(inner, name))
     header = _header(attribute)
     binary = F.struct(header.alias("text"), never().alias("wrong"), header.isNull().alias("absent"))
-    wrong = value.isNotNull() & ~kind(value).isin("STRING", "VOID")
+    wrong = value.isNotNull() & ~variant_type(value).isin("STRING", "VOID")
     # JSON's null is not absent: a CloudEvent without a priority is INFO, one with null has none.
     other = F.struct(text_of(value).alias("text"), wrong.alias("wrong"), value.isNull().alias("absent"))
     return F.when(_is("binary"), binary).otherwise(other).alias(name)
@@ -228,25 +230,29 @@ def _has_garbled_header() -> Column:
 
 
 def _reason() -> Column:
-    """Say why a record is no notification, null when it is one."""
+    """Say why a record is not a notification, null when it is one."""
     event = _is("binary") | _is("structured")
     context, context_text = F.col("context"), F.col("context_text")
     reason = F.when(F.col("fault").isNotNull(), F.col("fault"))
     reason = reason.when(F.col("garbled"), "a header of the CloudEvent is not Unicode text")
     reason = reason.when(F.col("base64"), "the CloudEvent's data is not JSON")
-    for name, member in (("specversion", "specversion"), *((_TEXTS[m], m) for m in _EVENT_TEXTS)):
-        missing = event & F.col(member)["text"].isNull()
-        reason = reason.when(missing, f"the CloudEvent's {name} is missing or not text")
+    for attribute, column in (("specversion", "specversion"), *((_TEXTS[m], m) for m in _EVENT_TEXTS)):
+        missing = event & F.col(column)["text"].isNull()
+        reason = reason.when(missing, f"the CloudEvent's {attribute} is missing or not text")
     version = F.col("specversion")["text"]
     reason = reason.when(event & ~version.startswith("1."), "the CloudEvent's version is not 1.x")
     reason = reason.when(context_text.isNotNull() & context.isNull(), "not JSON")
-    reason = reason.when(context_text.isNotNull() & strict_json.has_half(context_text), "not Unicode text")
-    reason = reason.when(context_text.isNotNull() & strict_json.is_deep(context_text), _TOO_DEEP)
+    reason = reason.when(
+        context_text.isNotNull() & strict_json.has_lone_surrogate(context_text), "not Unicode text"
+    )
+    reason = reason.when(context_text.isNotNull() & strict_json.is_too_deep(context_text), _TOO_DEEP)
     wrong = never()
     for name in ("message_id", "publisher_id", "event_type", "timestamp"):
         wrong |= F.col(name)["wrong"]
     reason = reason.when(wrong, "the message id, publisher, event type or timestamp is not text")
-    no_object = context.isNotNull() & (kind(context) != "VOID") & ~kind(context).startswith("OBJECT")
+    no_object = (
+        context.isNotNull() & (variant_type(context) != "VOID") & ~variant_type(context).startswith("OBJECT")
+    )
     reason = reason.when(no_object, "the context is not a JSON object")
     reason = reason.when(_priority().isNull(), "no priority, so not a notification")
     return reason.when(~_priority().isin(*PRIORITY_NAMES), "unknown priority")
@@ -257,8 +263,8 @@ PRIORITY_NAMES = [name.upper() for name in PRIORITIES]
 
 
 def _priority() -> Column:
-    event, member = _is("binary") | _is("structured"), F.col("priority")
-    return F.when(event & member["absent"], "INFO").otherwise(F.upper(member["text"]))
+    event, priority = _is("binary") | _is("structured"), F.col("priority")
+    return F.when(event & priority["absent"], "INFO").otherwise(F.upper(priority["text"]))
 
 
 def _texts() -> list[Column]:
@@ -279,7 +285,7 @@ def _unquote(source: Column) -> Column:
     return F.when(source.contains("%"), F.try_url_decode(escaped)).otherwise(source)
 
 
-def moment() -> Column:
+def parsed_timestamp() -> Column:
     """Return the ``timestamp`` as a time, null for what is none."""
     text = F.col("timestamp")
     # A bare time of day would be taken for one of today.
@@ -292,19 +298,21 @@ def moment() -> Column:
 _DAY = "0000-00-00"
 
 
-def recorded() -> Column:
-    """Return when a record was logged; where that is absurd, when its event was, else the ``OLDEST``.
+def record_time() -> Column:
+    """Return when a record was logged; where that is absurd, when its event was, else the ``OLDEST_RECORD``.
 
     In a topic of Kafka's it is as a rule the producer who says so: any number, or -1 for none.
     """
-    logged, found = F.col("logged"), F.col("moment")
-    sound = (F.when(each.between(F.lit(OLDEST), F.lit(NEWEST)), each) for each in (logged, found))
-    return F.coalesce(*sound, F.lit(OLDEST))
+    logged, found = F.col("logged"), F.col("event_time")
+    sound = (
+        F.when(each.between(F.lit(OLDEST_RECORD), F.lit(NEWEST_RECORD)), each) for each in (logged, found)
+    )
+    return F.coalesce(*sound, F.lit(OLDEST_RECORD))
 
 
-def dated(clock: Clock) -> list[Column]:
+def event_time_columns(clock: ClockTolerance) -> list[Column]:
     """Return the time that counts, and whether that is the record's for want of a better one."""
-    logged, found = F.col("logged"), F.col("moment")
+    logged, found = F.col("logged"), F.col("event_time")
     # In whole microseconds: to add an interval to a time goes by way of the calendar.
     ahead = F.unix_micros(found) - F.unix_micros(logged)
     sound = F.coalesce(ahead.between(-clock.behind * 1_000_000, clock.ahead * 1_000_000), never())

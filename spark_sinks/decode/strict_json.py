@@ -25,52 +25,52 @@ _PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HALF = r"\\u[dD][89a-fA-F]"
 
 
-def opened(text: Column) -> Column:
+def parse(text: Column) -> Column:
     """Parse a text, for ``value``: as a column, since what stands in an expression twice is done twice."""
     return F.try_parse_json(F.concat(F.lit("["), text, F.lit(f',"{_MARK}"]')))
 
 
-def value(found: Column, text: Column) -> Column:
-    """Return the VARIANT of a text that was ``opened``, null for what is no JSON."""
-    return _mended(_whole(found), text)
+def parsed_value(found: Column, text: Column) -> Column:
+    """Return the VARIANT of a text that was wrapped by ``parse``, null for what is no JSON."""
+    return _with_nulls_for_nan(_unwrapped(found), text)
 
 
-def trusted(text: Column) -> Column:
+def parse_leniently(text: Column) -> Column:
     """Return the VARIANT of a text of which nobody wants to know whether something follows it."""
-    return _mended(F.try_parse_json(text), text)
+    return _with_nulls_for_nan(F.try_parse_json(text), text)
 
 
-def _mended(whole: Column, text: Column) -> Column:
+def _with_nulls_for_nan(whole: Column, text: Column) -> Column:
     # Old senders write NaN and Infinity, which the codec reads as null. Only a text that is
     # no JSON is searched for them; in its strings they would be replaced as well.
     mended = F.regexp_replace(F.concat(F.lit("["), text, F.lit("]")), _NOT_A_NUMBER, "null")
     suspect = (text.contains("NaN") | text.contains("Infinity")) & whole.isNull()
-    second = opened(F.when(suspect, F.substr(mended, F.lit(2), F.length(mended) - 2)))
-    return F.coalesce(whole, _whole(second))
+    second = parse(F.when(suspect, F.substr(mended, F.lit(2), F.length(mended) - 2)))
+    return F.coalesce(whole, _unwrapped(second))
 
 
-def get(value: Column, name: str) -> Column:
+def member(value: Column, name: str) -> Column:
     """Return a member as VARIANT; null when there is none, not when it is JSON's null."""
     return F.try_variant_get(value, f"$['{name}']", "variant")
 
 
-def kind(value: Column) -> Column:
+def variant_type(value: Column) -> Column:
     """Return the type of a VARIANT as Spark spells it: STRING, VOID, OBJECT<...>."""
     return F.schema_of_variant(value)
 
 
 def text_of(value: Column) -> Column:
     """Return the text that a VARIANT is, null when it is something else."""
-    return F.when(kind(value) == "STRING", F.try_variant_get(value, "$", "string"))
+    return F.when(variant_type(value) == "STRING", F.try_variant_get(value, "$", "string"))
 
 
-def has_half(text: Column) -> Column:
+def has_lone_surrogate(text: Column) -> Column:
     """Tell whether valid JSON spells half of a surrogate pair, which is no text."""
     whole = F.regexp_replace(F.regexp_replace(text, _ESCAPED_BACKSLASH, ""), _PAIR, "")
     return text.contains("\\u") & whole.rlike(_HALF)
 
 
-def is_deep(text: Column) -> Column:
+def is_too_deep(text: Column) -> Column:
     """Tell whether valid JSON nests deeper than the codec reads."""
     brackets = F.length(text) - F.length(F.translate(text, "[{", ""))
     many = (F.length(text) > 2 * MAX_READ_DEPTH) & (brackets > MAX_READ_DEPTH)
@@ -82,7 +82,7 @@ def never() -> Column:
     return F.lit(False)  # noqa: FBT003 - its only argument
 
 
-def _whole(both: Column) -> Column:
+def _unwrapped(both: Column) -> Column:
     found = F.try_variant_get(both, "$[1]", "string") == _MARK
     return F.when(found, F.try_variant_get(both, "$[0]", "variant"))
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 
 from spark_sinks.decode.strict_json import never
 from spark_sinks.engine import durations, expressions
-from spark_sinks.language.field_paths import TREES, Path
+from spark_sinks.language.field_paths import TREES, FieldPath
 from spark_sinks.language.metrics import Duration, Metric
 
 
@@ -26,7 +26,7 @@ def _of(metric: Metric) -> Column:
 
 def _looks_inside(metric: Metric) -> bool:
     paths = [path for _, path in metric.group_by] + [c.path for c in metric.selection.conditions]
-    if isinstance(metric.value, Path):
+    if isinstance(metric.value, FieldPath):
         paths.append(metric.value)
     if isinstance(metric.value, Duration):
         paths += metric.value.keys

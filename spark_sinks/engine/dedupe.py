@@ -26,17 +26,19 @@ def place(spans: Sequence[Span]) -> Column:
     for number, (topic, partition) in enumerate(_partitions(spans)):
         first.setdefault(topic, number - partition)
     known = F.create_map(*(F.lit(each) for pair in first.items() for each in pair))
-    return F.shiftleft((known[F.col("topic")] + F.col("partition")).cast("bigint"), _BITS) + F.col("offset")
+    return F.shiftleft((known[F.col("topic")] + F.col("partition")).cast("bigint"), _OFFSET_BITS) + F.col(
+        "offset"
+    )
 
 
-def located(kept: DataFrame, spans: Sequence[Span]) -> DataFrame:
+def add_positions(kept: DataFrame, spans: Sequence[Span]) -> DataFrame:
     """Add topic, partition and offset, which ``prepare`` left out."""
     topics, numbers = zip(*_partitions(spans), strict=True)
-    number = F.shiftright("place", _BITS).cast("int")
+    number = F.shiftright("place", _OFFSET_BITS).cast("int")
     added = {
         "topic": F.get(F.array(*map(F.lit, topics)), number),
         "partition": F.get(F.array(*map(F.lit, numbers)), number),
-        "offset": F.col("place").bitwiseAND((1 << _BITS) - 1),
+        "offset": F.col("place").bitwiseAND((1 << _OFFSET_BITS) - 1),
     }
     return kept.withColumns(added)
 
@@ -49,9 +51,9 @@ def _partitions(spans: Sequence[Span]) -> list[tuple[str, int]]:
     return [(topic, number) for topic in sorted(last) for number in range(last[topic] + 1)]
 
 
-_BITS = 40
+_OFFSET_BITS = 40
 """Of an offset in a place."""
-_BEFORE = -1
+_EARLIER_BATCH = -1
 """The place of what an earlier batch has seen."""
 SEEN = pa.schema({"id": pa.int64(), "logged": pa.int64()})
 """What is kept of each notification: a hash of its id, and microseconds."""
@@ -85,7 +87,7 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
     counted = known.group_by("id").aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted["count_all"], 1))["id"]
     suspect = pc.or_(pc.is_in(known["id"], twice), pc.is_in(known["id"], old["id"]))
-    old = old.append_column("place", pa.repeat(pa.scalar(_BEFORE, pa.int64()), len(old)))
+    old = old.append_column("place", pa.repeat(pa.scalar(_EARLIER_BATCH, pa.int64()), len(old)))
     order = [(name, "ascending") for name in ("id", "logged", "place")]
     copies = pa.concat_tables([known.filter(suspect), old]).sort_by(order)
     own, logged, places = (copies[name].combine_chunks() for name in ("id", "logged", "place"))
@@ -95,7 +97,7 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
     )
     first = pa.concat_arrays([pa.array([True]), apart])
     number = pc.cumulative_sum(first.cast(pa.int64()))
-    is_old = pc.equal(places, _BEFORE)
+    is_old = pc.equal(places, _EARLIER_BATCH)
     kept = pc.and_not(first, pc.is_in(number, number.filter(is_old)))
     return places.filter(pc.invert(pc.or_(is_old, kept)))
 
@@ -126,7 +128,7 @@ def _passes(ids: pa.ChunkedArray, sieve: pa.Array) -> pa.ChunkedArray:
     return pc.cast(pc.take(sieve, pc.bit_wise_and(ids, len(sieve) - 1)), pa.bool_())
 
 
-def mark(placed: DataFrame, gone: pa.Array) -> DataFrame:
+def mark_duplicates(placed: DataFrame, gone: pa.Array) -> DataFrame:
     """Give what is a duplicate a reason not to be counted."""
     if not len(gone):
         return placed

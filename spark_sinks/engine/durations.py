@@ -15,7 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_sinks.decode.full import POSITION
-from spark_sinks.engine import aggregate, buckets, expressions, rollup
+from spark_sinks.engine import buckets, expressions, rollup
+from spark_sinks.engine.metric_columns import MetricColumns, columns_of, needs_own_column
 from spark_sinks.language.metrics import Duration, Metric
 
 EVENT = pa.schema(
@@ -34,15 +35,15 @@ EVENT = pa.schema(
 
 
 def events(metrics: Sequence[Metric]) -> list[Column]:
-    """Return for metric 3 ``p3``, the pair that a notification is of, whether it ends it, and groups."""
+    """Return for each duration which pair a notification belongs to, whether it ends it, and its groups."""
     made = []
     for index, metric in enumerate(metrics):
         if isinstance(metric.value, Duration):
-            made += _event(index, metric, metric.value)
+            made += _event(columns_of(metrics, index), metric, metric.value)
     return made
 
 
-def _event(index: int, metric: Metric, value: Duration) -> list[Column]:
+def _event(columns: MetricColumns, metric: Metric, value: Duration) -> list[Column]:
     event_type = F.col("event_type")
     ending = event_type.endswith(value.end)
     suffix = F.when(ending, len(value.end)).otherwise(len(value.start))
@@ -51,12 +52,12 @@ def _event(index: int, metric: Metric, value: Duration) -> list[Column]:
     key = F.when(found, F.coalesce(*(expressions.text(path) for path in value.keys)))
     pair = F.xxhash64(F.lit(metric.name), operation, key)
     return [
-        F.when(key.isNotNull(), pair).alias(f"p{index}"),
-        ending.alias(f"e{index}"),
+        F.when(key.isNotNull(), pair).alias(columns.pair),
+        ending.alias(columns.is_end),
         *(
-            F.when(found, expressions.text(path)).alias(f"d{index}_{place}")
+            F.when(found, expressions.text(path)).alias(columns.duration_group_value(place))
             for place, (_, path) in enumerate(metric.group_by)
-            if aggregate.is_own(path)
+            if needs_own_column(path)
         ),
     ]
 
@@ -79,12 +80,15 @@ def rows_of(prepared: DataFrame, metrics: Sequence[Metric]) -> pa.Table:
     found = [EVENT.empty_table()]
     for index, metric in enumerate(metrics):
         if isinstance(metric.value, Duration):
+            columns = columns_of(metrics, index)
             group = [
-                F.col(f"d{index}_{place}") if aggregate.is_own(path) else expressions.text(path)
+                F.col(columns.duration_group_value(place))
+                if needs_own_column(path)
+                else expressions.text(path)
                 for place, (_, path) in enumerate(metric.group_by)
             ]
-            own = [F.col(f"p{index}").alias("pair"), F.col(f"e{index}").alias("ending")]
-            mine = sound.where(F.col(f"p{index}").isNotNull())
+            own = [F.col(columns.pair).alias("pair"), F.col(columns.is_end).alias("ending")]
+            mine = sound.where(F.col(columns.pair).isNotNull())
             table = mine.select(*own, "time", *POSITION, _packed(group).alias("group")).toArrow()
             groups = table["group"].combine_chunks().dictionary_encode()
             spelled = pa.array(map(_unpacked, groups.dictionary.to_pylist()), pa.string())

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_sinks.decode.strict_json import kind, never
-from spark_sinks.language.field_paths import TREES, Path
+from spark_sinks.decode.strict_json import never, variant_type
+from spark_sinks.engine import buckets
+from spark_sinks.language.field_paths import TREES, FieldPath
 from spark_sinks.language.metrics import Condition, Selection
 
 NUMBER = "decimal(29,9)"
@@ -17,7 +18,7 @@ NUMBER = "decimal(29,9)"
 SUM = "decimal(38,9)"
 
 
-def text(path: Path) -> Column:
+def text(path: FieldPath) -> Column:
     """Return what a path leads to, as text: null when nothing is there."""
     if path.root in TREES:
         return F.try_variant_get(F.col(path.root), path.below, "string")
@@ -29,13 +30,27 @@ def text(path: Path) -> Column:
     return F.col(path.root)
 
 
-def number(path: Path) -> Column:
+def number(path: FieldPath) -> Column:
     """Return the number that a path leads to, null for everything else, text included."""
     if path.root not in TREES:
         return F.lit(None).cast(NUMBER)
     found = F.try_variant_get(F.col(path.root), path.below, "variant")
-    numeric = kind(found).isin("BIGINT", "DOUBLE") | kind(found).startswith("DECIMAL")
+    numeric = variant_type(found).isin("BIGINT", "DOUBLE") | variant_type(found).startswith("DECIMAL")
     return F.when(numeric, F.try_variant_get(found, "$", NUMBER))
+
+
+def logarithmic_bucket(value: Column) -> Column:
+    """Return the bucket of a number, as ``buckets`` numbers them: in the order of the values, 0 for zero."""
+    index = F.ceil(F.log(F.abs(value)) / buckets.LOG_OF_GROWTH).cast("int") + buckets.INDEX_SHIFT
+    return F.when(value == 0, F.lit(0)).when(value > 0, index).when(value < 0, -index)
+
+
+def bounds_exceeded(value: Column, bounds: tuple[float, ...]) -> Column:
+    """Return how many of the bounds a value exceeds."""
+    found = F.when(value.isNull(), F.lit(None).cast("int"))
+    for place, bound in enumerate(bounds):
+        found = found.when(value <= bound, place)
+    return found.otherwise(len(bounds))
 
 
 def selected_by_texts(selection: Selection) -> Column:
@@ -78,7 +93,7 @@ def _equals(condition: Condition) -> Column:
     operand, path = condition.operand, condition.path
     if isinstance(operand, bool) and path.root in TREES:
         found = F.try_variant_get(F.col(path.root), path.below, "variant")
-        return F.when(kind(found) == "BOOLEAN", F.try_variant_get(found, "$", "boolean") == operand)
+        return F.when(variant_type(found) == "BOOLEAN", F.try_variant_get(found, "$", "boolean") == operand)
     if isinstance(operand, int | float) and not isinstance(operand, bool):
         return number(path).cast("double") == float(operand)
     return text(path) == str(operand)

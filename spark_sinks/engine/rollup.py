@@ -4,7 +4,8 @@ A partial of one batch and one of another make the partial of both, exactly: cou
 sums (of decimals) add up, extremes and the latest are chosen by a total order, buckets and
 items count, sketches unite. So nothing depends on how a topic was cut into batches.
 
-They are few in comparison with what they were made of, and are Arrow tables of the driver's.
+They are few in comparison with what they were made of, and are Arrow tables in the driver.
+Imports no pyspark.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_sinks.engine import aggregate
+from spark_sinks.engine.metric_columns import MetricColumns, columns_of, has_root_item
 from spark_sinks.language.metrics import COUNTED, ERROR_PRIORITIES, Constant, Duration, Metric
 
 NUMBER = pa.decimal128(29, 9)
@@ -51,8 +52,9 @@ def partials(summary: pa.Table, metrics: Sequence[Metric], unite: Unite) -> pa.T
     made = [PARTIAL.empty_table()]
     for index, metric in enumerate(metrics):
         if not isinstance(metric.value, Duration):
-            mine = sound.filter(sound[f"s{index}"]) if f"s{index}" in sound.column_names else sound
-            figures = {"group": mine[f"group{index}"], **_figures(mine, metrics, index)}
+            columns = columns_of(metrics, index)
+            mine = sound.filter(sound[columns.selected]) if columns.selected in sound.column_names else sound
+            figures = {"group": mine[columns.group], **_figures(mine, metric, columns)}
             counted = pc.greater(figures["count"], 0)
             made += [merge(each.filter(counted), unite) for each in spread(metric, mine["start"], figures)]
     return merge(pa.concat_tables(made), unite)
@@ -106,21 +108,20 @@ def _matched(made: pa.Table, united: pa.Table) -> pa.Table:
     return made.append_column("sketch", pa.array([found.get(key) for key in keys], pa.binary()))
 
 
-def _figures(mine: pa.Table, metrics: Sequence[Metric], index: int) -> dict[str, pa.ChunkedArray]:
-    metric, same = metrics[index], aggregate.twin(metrics, index)
+def _figures(mine: pa.Table, metric: Metric, columns: MetricColumns) -> dict[str, pa.ChunkedArray]:
     if isinstance(metric.value, Constant):
         return _constant(mine, metric, metric.value)
     if metric.kind == "top":
-        item = mine[f"i{index if aggregate.item_of_text(metric) else same}"]
+        item = mine[columns.root_item if has_root_item(metric) else columns.item]
         return {"item": item, "count": pc.if_else(pc.is_valid(item), mine["count"], 0)}
     names = ["count"] if metric.kind in COUNTED else ["count", "sum", "low", "high"]
-    figures = {name: mine[f"{name}{same}"] for name in names}
+    figures = {name: mine[columns.figure(name)] for name in names}
     if metric.kind in ("percentiles", "histogram"):
-        figures["item"] = mine[f"i{same}"]
+        figures["item"] = mine[columns.item]
     if metric.kind == "distinct":
-        figures["sketch"] = mine[f"sketch{index}"]
+        figures["sketch"] = mine[columns.sketch]
     if metric.kind == "last":
-        figures |= dict(zip(LAST, mine[f"last{index}"].combine_chunks().flatten(), strict=True))
+        figures |= dict(zip(LAST, mine[columns.last].combine_chunks().flatten(), strict=True))
     return figures
 
 

@@ -17,7 +17,7 @@ from notifier_kafka.jvm import java
 
 # Results must not depend on where the driver runs, and nothing in a notification may end a
 # batch: without ANSI a value that does not fit is null.
-FIXED = {
+REQUIRED_PROPERTIES = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
     # Of a name that stands twice the last counts, as in the codec.
@@ -30,7 +30,7 @@ FIXED = {
 # more than 8000 bytes of code is never compiled by a JVM, but interpreted for each record: a
 # stage that would have one is made of smaller methods. What a batch keeps is looked at three
 # times and then dropped: to find out how each column is packed best costs more than to read it.
-QUICK = {
+SPEED_DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
@@ -38,7 +38,7 @@ QUICK = {
     "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.ui.retainedExecutions": "10",
 }
-LOCAL = {
+LOCAL_MASTER_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Every user of the machine reaches these ports. For a local master Spark makes a secret by itself.
@@ -49,7 +49,7 @@ LOCAL = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class SessionSettings:
     """What a user may say about the session; ``extra`` are properties of Spark's own."""
 
     master: str = "local[*]"
@@ -60,7 +60,7 @@ class Settings:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def start(settings: Settings) -> SparkSession:
+def start(settings: SessionSettings) -> SparkSession:
     """Start a session, or raise ``DriverLoadFailure`` when there is no Java for it."""
     found = java.find(java.SPARK, settings.java)
     os.environ["JAVA_HOME"] = str(java.home_for_spark(found))
@@ -69,7 +69,7 @@ def start(settings: Settings) -> SparkSession:
     made = properties(settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         # Run by spark-submit: what that was told counts, the master first of all.
-        made = {**made, **dict(SparkContext.getOrCreate().getConf().getAll()), **FIXED}
+        made = {**made, **dict(SparkContext.getOrCreate().getConf().getAll()), **REQUIRED_PROPERTIES}
     elif SparkContext._gateway is None:  # noqa: SLF001 - no other way to ask
         _launch(made)
     builder = SparkSession.builder.appName("notifier-kafka")
@@ -111,7 +111,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"[\s\\=:#!]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def properties(settings: Settings) -> dict[str, str]:
+def properties(settings: SessionSettings) -> dict[str, str]:
     """Make Spark's properties; the user's win, but not over what correctness needs."""
     partitions = settings.shuffle_partitions or (os.cpu_count() or 1)
     made = {"spark.master": settings.master, "spark.driver.memory": settings.memory}
@@ -121,4 +121,4 @@ def properties(settings: Settings) -> dict[str, str]:
         theirs = [settings.extra["spark.jars"]] if "spark.jars" in settings.extra else []
         made["spark.jars"] = ",".join([*map(str, settings.jars), *theirs])
     local = re.fullmatch(r"local(\[.*\])?", made["spark.master"])
-    return {**QUICK, **(LOCAL if local else {}), **made, **FIXED}
+    return {**SPEED_DEFAULTS, **(LOCAL_MASTER_DEFAULTS if local else {}), **made, **REQUIRED_PROPERTIES}

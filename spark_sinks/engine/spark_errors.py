@@ -7,14 +7,14 @@ from pyspark.errors import PySparkException
 
 from notifier_kafka.errors import LogUnusable, MessagingException, TransportUnavailable
 
-SPARKS = (PySparkException, Py4JError)
+SPARK_EXCEPTIONS = (PySparkException, Py4JError)
 
 _CLASS = re.compile(r"^(?:Caused by: )?(?:\w+\.)+(?P<name>[A-Z][\w$]*)(?:: (?P<said>.*))?$")
 _FRAME = re.compile(r"\s+(at|File|\^|\.\.\.) ?|Traceback")
 _LATER = ("Timeout", "Disconnect", "Connect", "NotLeader", "Unavailable", "NotAvailable")
 
 
-def brief(error: BaseException) -> str:
+def summarize(error: BaseException) -> str:
     """Say what an error says, in one line: of an error of Java's, its innermost cause."""
     lines = str(error).splitlines()
     causes = [match for line in lines if (match := _CLASS.match(line.strip()))]
@@ -26,8 +26,8 @@ def brief(error: BaseException) -> str:
     return " ".join(text.split())[:300] or type(error).__name__
 
 
-def translated(error: Exception, batch: int) -> MessagingException:
+def translate(error: Exception, batch: int) -> MessagingException:
     """Make an error of this package's of one of Spark's, which says whether it is worth another try."""
-    text = brief(error)
+    text = summarize(error)
     kind = TransportUnavailable if any(word in text for word in _LATER) else LogUnusable
     return kind(f"Spark: {text}; the next run does batch {batch} again")

@@ -1,10 +1,9 @@
-"""A job: batches of frozen spans, counted once each, and handed to every sink.
+"""A job: batches of frozen spans. Each batch is counted exactly once and written to every sink.
 
-The order of the steps is what makes that hold. The plan of a batch is kept before anything
-is read. Its partials are written where nobody looks until the ledger says that the batch is
-counted. Sinks come after: a sink is given whole figures, never increments, for every window
-that changed since the last batch that it holds, so that one that failed catches up and one
-that was interrupted is written the same again.
+The order of the steps guarantees that. The plan of a batch is stored before anything is read.
+Its partials are invisible until the ledger says that the batch is counted. Sinks come last. A
+sink gets whole figures, never increments, for every window that changed since the last batch
+that it holds: so a sink that failed catches up, and an interrupted write is repeated unchanged.
 """
 
 import contextlib
@@ -22,14 +21,16 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from notifier_kafka.contract.driver import Driver, Span
 from spark_sinks.decode import fast, full
-from spark_sinks.decode.limits import Bounds
+from spark_sinks.decode.strict_json import never
 from spark_sinks.engine import aggregate, column_pruning, dedupe, durations, rollup, spark_errors
 from spark_sinks.engine.sketches import Sketches
-from spark_sinks.job.run_report import Position, Sums, add, bear, failing
+from spark_sinks.job import offset_discovery
+from spark_sinks.job.run_limits import RunLimits
+from spark_sinks.job.run_report import RunProgress, RunReport
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import rows
 from spark_sinks.outputs.sink import Sink
-from spark_sinks.sources import offset_discovery, source
+from spark_sinks.sources import source
 from spark_sinks.state import partials, plan, safe_files, segments
 from spark_sinks.state.ledger import COUNTS, Ledger
 from spark_sinks.state.plan import Plan
@@ -37,13 +38,15 @@ from spark_sinks.state.plan import Plan
 LOG = logging.getLogger(__name__)
 
 
-# What of each record is brought to the driver: enough to find out what was counted before.
-_MARKS = ("id", "place", "logged", "usual")
-_NOTHING: dict[str, Any] = {"malformed": {}} | dict.fromkeys((*COUNTS, "oldest_logged", "newest_logged"), 0)
+# The columns of each record that go to the driver: they tell what was counted before.
+_IDENTITY_COLUMNS = ("id", "place", "logged", "is_fast")
+_EMPTY_BATCH: dict[str, Any] = {"malformed": {}} | dict.fromkeys(
+    (*COUNTS, "oldest_logged", "newest_logged"), 0
+)
 
 
 class Job:
-    """Counts topics of one transport into one ledger and some sinks."""
+    """Counts the topics of one transport, with one ledger and several sinks."""
 
     def __init__(
         self,
@@ -54,8 +57,8 @@ class Job:
         sinks: Mapping[str, Sink],
     ) -> None:
         self.spark = spark
-        self.position = Position()
-        self._missed: set[str] = set()
+        self.progress = RunProgress()
+        self._reported_gone: set[str] = set()
         self._driver = driver
         self._source = source.load(driver.url)
         self._ledger = ledger
@@ -63,123 +66,131 @@ class Job:
         self._sinks = sinks
         self._sketches = Sketches(spark)
 
-    def run(self, wanted: Sequence[str], bounds: Bounds, stopped: Callable[[], bool] = lambda: False) -> Sums:
+    def run(
+        self, wanted: Sequence[str], limits: RunLimits, stopped: Callable[[], bool] = lambda: False
+    ) -> RunReport:
         """Count what the topics hold now, in as many batches as it takes.
 
-        Within the ledger's ``locked``. A batch that was interrupted comes first. A sink that
-        fails is named in the sums, and catches up in a later run.
+        Call it within the ledger's ``locked``. A batch that was interrupted comes first. A sink
+        that fails is named in the report, and catches up in a later run.
         """
-        began, sums = time.monotonic(), Sums()
-        self.position = Position()
+        began, report = time.monotonic(), RunReport()
+        self.progress = RunProgress()
         if pending := self._ledger.pending():
-            LOG.info("batch %d was interrupted and is done again", pending.batch)
-            self._count(pending, bounds, sums)
-        spans = self._spans(wanted, bounds, sums)
+            LOG.info("batch %d was interrupted and is repeated", pending.batch)
+            self._count_batch(pending, limits, report)
+        spans = self._spans(wanted, limits, report)
         left = plan.records(spans)
-        begun = offset_discovery.unplaced(self._ledger, spans, bounds)
+        begun = offset_discovery.unplaced(self._ledger, spans, limits)
         if begun and not left:
-            # Nothing to read, but it is to be noted from where to go on.
-            self._start(Plan(self._ledger.last() + 1, tuple(begun)), bounds, sums)
-        left = left if bounds.records is None else min(left, bounds.records)
-        self.position.total = self.position.done + left
+            # There is nothing to read, but the position to continue from is stored.
+            self._plan_batch(Plan(self._ledger.last() + 1, tuple(begun)), limits, report)
+        left = left if limits.records is None else min(left, limits.records)
+        self.progress.total = self.progress.done + left
         while left > 0 and not stopped():
-            part = plan.limit(spans, min(left, bounds.batch_records))
-            begun = offset_discovery.unplaced(self._ledger, spans, bounds, part)
-            self._start(Plan(self._ledger.last() + 1, (*part, *begun)), bounds, sums)
+            part = plan.limit(spans, min(left, limits.batch_records))
+            begun = offset_discovery.unplaced(self._ledger, spans, limits, part)
+            self._plan_batch(Plan(self._ledger.last() + 1, (*part, *begun)), limits, report)
             left -= plan.records(part)
             spans = offset_discovery.uncounted(self._ledger, spans)
-        self._feed(sums)
-        segments.merge(self._ledger, self._sketches.unite, bounds.horizon)
-        sums.seconds = time.monotonic() - began
-        return sums
+        self._update_outputs(report)
+        segments.merge(self._ledger, self._sketches.unite, limits.deduplicate_seconds)
+        report.seconds = time.monotonic() - began
+        return report
 
-    def _spans(self, wanted: Sequence[str], bounds: Bounds, sums: Sums) -> list[Span]:
-        found, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, bounds)
-        bear(lost, bounds, sums)
+    def _spans(self, wanted: Sequence[str], limits: RunLimits, report: RunReport) -> list[Span]:
+        spans, lost, left_out = offset_discovery.spans(self._driver, self._ledger, wanted, limits)
+        report.add_loss(lost, limits)
         for words in left_out:
             LOG.warning("%s", words)
-        for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._missed):
-            self._missed.add(topic)
-            LOG.warning("topic %s is gone: what was counted of it stays, what came later is lost", topic)
-        return found
+        for topic in sorted(offset_discovery.gone(self._driver, self._ledger) - self._reported_gone):
+            self._reported_gone.add(topic)
+            LOG.warning("topic %s no longer exists: its counts stay, later records are lost", topic)
+        return spans
 
-    def _start(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
+    def _plan_batch(self, planned: Plan, limits: RunLimits, report: RunReport) -> None:
         self._ledger.write_plan(planned)
         LOG.info("batch %d: planned", planned.batch)
-        self._count(planned, bounds, sums)
+        self._count_batch(planned, limits, report)
 
-    def _count(self, planned: Plan, bounds: Bounds, sums: Sums) -> None:
-        """Make and keep the partials of a batch, then note that it is counted."""
-        self.position.batch, self.position.batch_records = planned.batch, planned.records
-        self.position.total = max(self.position.total, self.position.done + planned.records)
-        noted = self._read(planned, bounds, sums)
+    def _count_batch(self, planned: Plan, limits: RunLimits, report: RunReport) -> None:
+        """Write the partials of a batch, then mark the batch as counted."""
+        self.progress.batch, self.progress.batch_records = planned.batch, planned.records
+        self.progress.total = max(self.progress.total, self.progress.done + planned.records)
+        counts = self._read_batch(planned, limits, report)
         LOG.info("batch %d: written", planned.batch)
-        self._ledger.write_counted(planned, noted)
-        self.position.done += planned.records
+        self._ledger.write_counted(planned, counts)
+        self.progress.done += planned.records
         LOG.info("batch %d: counted", planned.batch)
-        add(sums, planned, noted)
+        report.add_batch(planned, counts)
 
-    def _read(self, planned: Plan, bounds: Bounds, sums: Sums) -> dict[str, Any]:
-        """Count what the log has of a batch. What failed when something of it went, says what went."""
+    def _read_batch(self, planned: Plan, limits: RunLimits, report: RunReport) -> dict[str, Any]:
+        """Count what the log still has of a batch. A failure because of deleted records counts as a loss."""
         while planned.records:
-            # What is lost is lost once: the next look is at what was there.
+            # A loss is counted once: the next check is of what is left.
             planned, lost = offset_discovery.readable(self._driver, planned)
-            bear(lost, bounds, sums)
+            report.add_loss(lost, limits)
             if not planned.records:
                 break
             try:
-                return self._make(planned, bounds)
-            except spark_errors.SPARKS as error:
+                return self._decode_batch(planned, limits)
+            except spark_errors.SPARK_EXCEPTIONS as error:
                 if offset_discovery.readable(self._driver, planned)[1]:
                     continue
-                raise spark_errors.translated(error, planned.batch) from error
-        return _NOTHING | {"newest": self._newest()}
+                raise spark_errors.translate(error, planned.batch) from error
+        return _EMPTY_BATCH | {"newest": self._newest()}
 
-    def _make(self, planned: Plan, bounds: Bounds) -> dict[str, Any]:
+    def _decode_batch(self, planned: Plan, limits: RunLimits) -> dict[str, Any]:
         raw = self._source.read(self.spark, planned.spans)
-        quick = fast.decode(raw, bounds.clock, column_pruning.payload(self._metrics))
-        with _kept(self._prepared(quick, planned, F.col("usual"))) as first:
-            found = first.select(*_MARKS).toArrow()
+        decoded_fast = fast.decode(raw, limits.clock, column_pruning.payload(self._metrics))
+        with _persisted(self._prepared(decoded_fast, planned, F.col("is_fast"))) as fast_records:
+            found = fast_records.select(*_IDENTITY_COLUMNS).toArrow()
             LOG.info("batch %d: read", planned.batch)
-            others = found["place"].filter(pc.invert(found["usual"]))
+            others = found["place"].filter(pc.invert(found["is_fast"]))
             if not len(others):
-                return self._keep(planned, first, found, bounds)
-            # The long way for the others, read again: it is not even planned where there are none.
-            decoded = full.decode(self._only(raw, others, planned), bounds.clock)
-            with _kept(self._prepared(decoded, planned, F.lit(False).alias("usual"))) as second:  # noqa: FBT003
-                usuals = found.filter(found["usual"])
-                found = pa.concat_tables([usuals, second.select(*_MARKS).toArrow()])
-                both = first.where("usual").unionByName(second) if len(usuals) else second
-                return self._keep(planned, both, found, bounds)
+                return self._write_batch(planned, fast_records, found, limits)
+            # The others are read again for the full decoder, which is not even planned when there are none.
+            decoded = full.decode(self._only_at(raw, others, planned), limits.clock)
+            with _persisted(self._prepared(decoded, planned, never().alias("is_fast"))) as full_records:
+                fast_ones = found.filter(found["is_fast"])
+                found = pa.concat_tables([fast_ones, full_records.select(*_IDENTITY_COLUMNS).toArrow()])
+                records = full_records
+                if len(fast_ones):
+                    records = fast_records.where("is_fast").unionByName(full_records)
+                return self._write_batch(planned, records, found, limits)
 
     def _prepared(self, decoded: DataFrame, planned: Plan, mark: Column) -> DataFrame:
         kept = aggregate.prepare(decoded, self._metrics, mark, *durations.events(self._metrics))
         return dedupe.prepare(kept, planned.spans)
 
-    def _only(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
+    def _only_at(self, raw: DataFrame, places: pa.ChunkedArray, planned: Plan) -> DataFrame:
         if len(places) == planned.records:
             return raw
         listed = self.spark.createDataFrame(pa.table({"wanted": places}))
         return raw.join(F.broadcast(listed), dedupe.place(planned.spans) == F.col("wanted")).drop("wanted")
 
-    def _keep(self, planned: Plan, placed: DataFrame, found: pa.Table, bounds: Bounds) -> dict[str, Any]:
-        """Write what a batch leaves behind, and return what is noted of it."""
-        batch, placed = planned.batch, dedupe.located(placed, planned.spans)
+    def _write_batch(
+        self, planned: Plan, placed: DataFrame, found: pa.Table, limits: RunLimits
+    ) -> dict[str, Any]:
+        """Write the state of a batch, and return its counts."""
+        batch, placed = planned.batch, dedupe.add_positions(placed, planned.spans)
         known = dedupe.ids(found)
         oldest, newest = ((each or 0) / 1e6 for each in pc.min_max(known["logged"]).as_py().values())
-        if bounds.horizon and len(known):
+        if limits.deduplicate_seconds and len(known):
             partials.write(known, self._ledger, "seen", batch)
-            seen = self._seen(oldest - bounds.horizon, newest + bounds.horizon)
-            placed = dedupe.mark(placed, dedupe.duplicates(known, seen, bounds.horizon))
+            seen = self._seen(oldest - limits.deduplicate_seconds, newest + limits.deduplicate_seconds)
+            placed = dedupe.mark_duplicates(
+                placed, dedupe.duplicates(known, seen, limits.deduplicate_seconds)
+            )
         summary = aggregate.summarise(placed, self._metrics).toArrow()
         rolled = rollup.partials(summary, self._metrics, self._sketches.unite)
         partials.write(rolled, self._ledger, "partials", batch)
         LOG.info("batch %d: partials written", batch)
-        noted = self._note(summary)
+        noted = self._batch_counts(summary)
         if durations.any_of(self._metrics):
             partials.write(durations.rows_of(placed, self._metrics), self._ledger, "pairs", batch)
         if noted["malformed"]:
-            self._set_aside(placed, planned)
+            self._write_malformed(placed, planned)
         return noted | {"oldest_logged": oldest, "newest_logged": newest}
 
     def _seen(self, since: float, until: float) -> Iterator[pa.Table]:
@@ -195,8 +206,8 @@ class Job:
         last = self._ledger.last()
         return self._ledger.sums(last)["newest"] if last else None
 
-    def _note(self, summary: pa.Table) -> dict[str, Any]:
-        """Add up what became of the records of a batch."""
+    def _batch_counts(self, summary: pa.Table) -> dict[str, Any]:
+        """Add up the records of a batch by outcome."""
         newest = self._newest()
         counts: Counter[str | None] = Counter()
         noted = {"misdated": 0, "late": 0}
@@ -212,39 +223,39 @@ class Job:
         sums = {"read": counts.total(), "decoded": counts[None], "duplicate": counts[dedupe.DUPLICATE]}
         return {**noted, **sums, "malformed": malformed, "newest": latest}
 
-    def _set_aside(self, placed: DataFrame, planned: Plan) -> None:
-        """Keep where the malformed records lie, and why each is one."""
+    def _write_malformed(self, placed: DataFrame, planned: Plan) -> None:
+        """Write the positions of the malformed records and the reasons."""
         malformed = full.malformed(placed.where(F.col("reason") != dedupe.DUPLICATE)).toArrow()
         path = self._ledger.data("malformed", planned.batch)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", encoding="utf-8", opener=safe_files.anew) as file:
+        with open(path, "w", encoding="utf-8", opener=safe_files.open_new) as file:
             file.writelines(json.dumps(row, default=str) + "\n" for row in malformed.to_pylist())
 
-    def _feed(self, sums: Sums) -> None:
-        """Bring the sinks up to the last batch; those that are equally far share the work."""
+    def _update_outputs(self, report: RunReport) -> None:
+        """Bring the sinks up to the last batch. Sinks at the same batch share the work."""
         newest = self._ledger.last()
         behind: dict[int, list[str]] = {}
         for name, sink in self._sinks.items():
-            with failing(name, sums):
+            with report.record_failure(name):
                 held = sink.last(self._ledger.job)
-                behind.setdefault(newest - sums.batches if held is None else held, []).append(name)
+                behind.setdefault(newest - report.batches if held is None else held, []).append(name)
         for since, names in behind.items():
             if since < newest:
-                self._write(names, since, newest, sums)
+                self._update_group(names, since, newest, report)
 
-    def _write(self, names: list[str], since: int, newest: int, sums: Sums) -> None:
+    def _update_group(self, names: list[str], since: int, newest: int, report: RunReport) -> None:
         merged = partials.changed(self._ledger, self._metrics, since, self._sketches.unite)
         found = rows.of_partials(merged, self._metrics, self._sketches.estimate)
         for name in names:
-            with failing(name, sums):
+            with report.record_failure(name):
                 self._sinks[name].write(self._ledger.job, newest, found)
-                sums.rows[name] = len(found)
+                report.rows[name] = len(found)
                 LOG.info("batch %d: in %s", newest, name)
 
 
 @contextlib.contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep what a frame yields while it is used more than once."""
+def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
+    """Persist a frame that is used more than once."""
     kept = frame.persist()
     try:
         yield kept

@@ -16,16 +16,14 @@ from spark_sinks.job.options import SparkSettings
 from spark_sinks.language import metrics, metrics_file
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import secret_masking
+from spark_sinks.state.ledger import CHECKPOINT_DIRECTORY
 
 CONSOLE = "console:"
-OWN = "_job"
-"""The checkpoint within an output."""
-
 _DIRECTORIES = ("parquet", "csv", "json")
 
 
 @dataclass(frozen=True)
-class Settings:
+class JobSettings:
     """What a job is made of, without what only Spark can check."""
 
     metrics: tuple[Metric, ...]
@@ -34,7 +32,7 @@ class Settings:
     options: SparkSettings
 
 
-def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
+def read(conf: cfg.ConfigOpts, **given: object) -> JobSettings:
     """Read ``[spark_sinks]``, with what was given on the command line in its place."""
     values = reading.read_group(conf, options.GROUP, options.OPTS)
     values.update({name: value for name, value in given.items() if value is not None})
@@ -44,10 +42,12 @@ def read(conf: cfg.ConfigOpts, **given: object) -> Settings:
         window = metrics.parse_width(group.window)
     except ValueError as error:
         raise ConfigurationError(f"[spark_sinks] window: {error}") from None
-    found = metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics.default(window)
+    found = (
+        metrics_file.read(group.metrics_file, window) if group.metrics_file else metrics_file.default(window)
+    )
     outputs = tuple(group.output or [CONSOLE])
     _refuse_shared(outputs)
-    return Settings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
+    return JobSettings(found, outputs, _checkpoint(group.checkpoint_dir, outputs), group)
 
 
 def _properties(lines: Sequence[str]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def _properties(lines: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def digests(wanted: Sequence[Metric]) -> dict[str, str]:
+def metric_digests(wanted: Sequence[Metric]) -> dict[str, str]:
     """Return what tells whether a metric of a name is still the same."""
     return {metric.name: hashlib.sha256(repr(metric).encode()).hexdigest()[:16] for metric in wanted}
 
@@ -87,5 +87,5 @@ def _checkpoint(named: str | None, outputs: Sequence[str]) -> Path:
     for output in outputs:
         kind, _, place = output.partition(":")
         if kind in _DIRECTORIES and place:
-            return Path(place).absolute() / OWN
+            return Path(place).absolute() / CHECKPOINT_DIRECTORY
     return framework.data_directory() / "aggregate"

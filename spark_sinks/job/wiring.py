@@ -1,4 +1,4 @@
-"""A job with everything that it needs: its ledger held, its Spark started, its sinks opened."""
+"""Makes a job with everything that it needs: ledger, Spark session and sinks."""
 
 import contextlib
 import logging
@@ -10,8 +10,7 @@ from notifier_kafka.contract.driver import Driver
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from spark_sinks.engine import session
 from spark_sinks.job import job
-from spark_sinks.job.run_report import Sums
-from spark_sinks.job.settings import Settings, digests
+from spark_sinks.job.settings import JobSettings, metric_digests
 from spark_sinks.outputs import secret_masking, sink
 from spark_sinks.sources import source
 from spark_sinks.state import ledger
@@ -20,23 +19,23 @@ LOG = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[job.Job]:
-    """Open a job; what can be refused without Spark is refused before it starts."""
+def open_job(driver: Driver, chosen: JobSettings, fetch: source.Fetch) -> Iterator[job.Job]:
+    """Open a job. Whatever can be refused without Spark is refused before Spark starts."""
     conf = driver.url.conf
     needed = source.load(driver.url)
     kept = ledger.Ledger(chosen.checkpoint)
     sinks = {secret_masking.output(output): sink.load(output, conf) for output in chosen.outputs}
     for each in sinks.values():
-        if isinstance(each, sink.Choosy):
+        if isinstance(each, sink.ChecksMetrics):
             each.check(chosen.metrics)
-    with kept.locked({"input": driver.url.masked()}, digests(chosen.metrics)):
+    with kept.locked({"input": driver.url.masked()}, metric_digests(chosen.metrics)):
         for each in sinks.values():
-            _refuse_early(each, kept.job)
+            _check_output(each, kept.job)
         group = chosen.options
         left = Path("artifacts").absolute()
         was_there = left.exists()
         spark = session.start(
-            session.Settings(
+            session.SessionSettings(
                 group.master,
                 group.memory,
                 group.shuffle_partitions,
@@ -50,43 +49,26 @@ def opened(driver: Driver, chosen: Settings, fetch: source.Fetch) -> Iterator[jo
         finally:
             spark.stop()
             if not was_there:
-                # Spark 4.0 makes it in the working directory, has no use for it and leaves it.
+                # Spark 4.0 leaves this directory, unused, in the working directory.
                 shutil.rmtree(left, ignore_errors=True)
 
 
 def _jars(needed: source.Source, fetch: source.Fetch, properties: Mapping[str, str]) -> Sequence[Path]:
-    """Get the jars of a source; where that fails, those that the user names have to do."""
+    """Get the jars of a source. When that fails, use those that the user names."""
     try:
         return needed.jars(fetch)
     except DriverLoadFailure as error:
         if not properties.keys() & {"spark.jars", "spark.jars.packages"}:
             raise
-        LOG.warning("%s; those of spark_properties are used", error)
+        LOG.warning("%s; the jars of spark_properties are used instead", error)
         return ()
 
 
-def _refuse_early(one: sink.Sink, job: str) -> None:
-    """Refuse what the configuration is to blame for. Of what else fails the run says which sink it was."""
+def _check_output(output: sink.Sink, job: str) -> None:
+    """Raise errors of configuration. The run reports other failures, with the name of the sink."""
     try:
-        one.last(job)
+        output.last(job)
     except (ConfigurationError, DriverLoadFailure):
         raise
-    except Exception as error:  # noqa: BLE001 - a sink may be anybody's
-        LOG.debug("an output does not answer yet: %s", error)
-
-
-def lines(sums: Sums) -> Iterator[str]:
-    """Say what a run did."""
-    for partition, (start, stop) in sorted(sums.offsets.items()):
-        yield f"{partition}: offsets {start} to {stop}"
-    yield (
-        f"{sums.read} read in {sums.batches} batches: {sums.decoded} counted, {sums.malformed} malformed, "
-        f"{sums.duplicate} duplicate; {sums.late} late, {sums.misdated} with the time of their record"
-    )
-    if sums.lost:
-        yield f"{sums.lost} records were deleted before they were counted"
-    for name, rows in sums.rows.items():
-        yield f"{name}: {rows} metric rows"
-    for name, reason in sums.failures.items():
-        yield f"{name} failed: {reason}"
-    yield f"{sums.seconds:.1f} seconds"
+    except Exception as error:  # noqa: BLE001 - a sink may come from anywhere
+        LOG.debug("an output cannot be read yet: %s", error)

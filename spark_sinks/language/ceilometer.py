@@ -1,11 +1,11 @@
-"""Ceilometer's ``meters.yaml``: definitions that mean the same here are taken, others refused by name."""
+"""Reads Ceilometer's ``meters.yaml``. Definitions that have no equivalent here are refused by name."""
 
 import re
 
 from spark_sinks.language import field_paths, yaml_lines
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Constant, Group, Metric, Selection, Value, Window
-from spark_sinks.language.yaml_lines import Located
+from spark_sinks.language.yaml_lines import YamlValue
 
 KINDS = {"delta": "sum", "gauge": "last", "cumulative": "last"}
 
@@ -13,15 +13,15 @@ _PATTERN = re.compile(r"[\w.:*-]+")
 _KEYS = ("name", "event_type", "type", "unit", "volume")
 _GROUP_KEYS = ("resource_id", "project_id", "user_id")
 _UNSUPPORTED = {
-    "lookup": "which makes several meters of one definition; write one for each",
-    "multi": "which makes several meters of one definition; write one for each",
-    "timestamp": "the time of the notification counts",
-    "user_metadata": "name its members under metadata",
+    "lookup": "it makes several meters from one definition; write a definition for each",
+    "multi": "it makes several meters from one definition; write a definition for each",
+    "timestamp": "the notification's own time is used",
+    "user_metadata": "list its members under metadata",
 }
 
 
-def meter(item: Located, window: int) -> Metric:
-    """Make a metric of a meter's definition."""
+def meter(item: YamlValue, window: int) -> Metric:
+    """Translate the definition of a meter into a metric."""
     known = (*_KEYS, *_GROUP_KEYS, "metadata")
     members = item.mapping("a meter", (*known, *_UNSUPPORTED))
     for name, reason in _UNSUPPORTED.items():
@@ -29,9 +29,9 @@ def meter(item: Located, window: int) -> Metric:
             members[name].refuse(f"Ceilometer's {name!r} is not supported: {reason}")
     for name in _KEYS:
         if name not in members:
-            item.refuse(f"a meter has no {name}")
+            item.refuse(f"a meter needs {name}")
     if members["name"].text("name").startswith("$"):
-        members["name"].refuse("a name that is a path is not supported; write a meter for each name")
+        members["name"].refuse("a path as a name is not supported; write a meter for each name")
     kind = members["type"].text("type")
     if kind not in KINDS:
         members["type"].refuse(f"unknown type {kind!r}; {yaml_lines.suggest(kind, KINDS)}")
@@ -46,24 +46,24 @@ def meter(item: Located, window: int) -> Metric:
     )
 
 
-def _event_type(item: Located) -> str:
-    """Read a pattern, which is a regular expression to Ceilometer and once was of the kind that ours are."""
+def _event_type(item: YamlValue) -> str:
+    """Translate an event type: a regular expression in Ceilometer, or a pattern like ours in its old files."""
     text = item.text("event_type")
-    # An escaped dot is a dot, and ".*" is anything where the dot does not stand for itself.
+    # "\\." is a dot, and ".*" after it or at the beginning means anything.
     pattern = re.sub(r"(^|\\\.)\.\*", r"\1*", text).replace("\\.", ".")
     if not _PATTERN.fullmatch(pattern):
         item.refuse(
             f"event_type {text!r}: of regular expressions only names with .* are supported; "
-            "write what it stands for as several, such as [a.create.*, a.delete.*]"
+            "list the event types instead, such as [a.create.*, a.delete.*]"
         )
     return pattern
 
 
-def _volume(item: Located) -> Value:
-    return _path(item, "volume") if isinstance(item.value, str) else Constant(item.number("volume"))
+def _volume(item: YamlValue) -> Value:
+    return _path(item, "volume") if isinstance(item.value, str | dict) else Constant(item.number("volume"))
 
 
-def _group(members: dict[str, Located]) -> Group:
+def _group(members: dict[str, YamlValue]) -> Group:
     found = [(name, _path(members[name], name)) for name in _GROUP_KEYS if name in members]
     if "metadata" in members:
         metadata = members["metadata"].mapping("metadata")
@@ -71,12 +71,12 @@ def _group(members: dict[str, Located]) -> Group:
     return tuple(found)
 
 
-def _path(item: Located, what: str) -> Path:
+def _path(item: YamlValue, what: str) -> FieldPath:
     if isinstance(item.value, dict):
         item.refuse(f"{what}: Ceilometer's 'plugin' and 'fields' are not supported; give one path")
     text = item.text(what)
     if not text.startswith("$"):
-        item.refuse(f"{what} {text!r} is no path; arithmetic is not supported")
+        item.refuse(f"{what} {text!r} is not a path; arithmetic is not supported")
     try:
         return field_paths.parse(text)
     except ValueError as error:

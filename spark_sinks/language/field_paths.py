@@ -1,8 +1,8 @@
-"""Paths into a notification: a small subset of JSONPath, never more than names and indexes.
+"""Paths into a notification: a small subset of JSONPath, with names and indexes only.
 
-``$.payload.flavor['memory mb']``, ``$.payload.disks[0].size``, ``$.publisher_id``; a member
-alone, such as ``event_type``, stands for itself. ``host`` and ``service`` are what follows
-and what precedes the first dot of the publisher.
+``$.payload.flavor['memory mb']``, ``$.payload.disks[0].size``, ``$.publisher_id``. A member's
+name alone, such as ``event_type``, is a path too. ``service`` and ``host`` are the parts of the
+publisher before and after its first dot.
 """
 
 import difflib
@@ -13,9 +13,9 @@ TREES = ("payload", "context")
 TEXTS = ("event_type", "publisher_id", "priority", "message_id", "topic", "host", "service")
 ROOTS = TREES + TEXTS
 
-# A spelling of Ceilometer's and oslo's files for the same members.
+# Names of the same members in Ceilometer's and oslo's files.
 _ALIASES = {"_context": "context", "publisher": "publisher_id"}
-_BEGINS = f"it begins with one of {', '.join(ROOTS)}, as in $.payload.size"
+_ROOTS_HINT = f"a path begins with one of {', '.join(ROOTS)}, as in $.payload.size"
 _STEP = re.compile(
     r"""\.(?P<name>[^.\[\]'"*?@\s()]+) | \[(?P<index>\d{1,9})\]
     | \['(?P<single>[^']+)'\] | \["(?P<double>[^"]+)"\]""",
@@ -24,34 +24,38 @@ _STEP = re.compile(
 
 
 @dataclass(frozen=True)
-class Path:
-    """A member of the notification, and below it names and indexes."""
+class FieldPath:
+    """A member of the notification, and the names and indexes below it."""
 
     root: str
     steps: tuple[str | int, ...] = ()
+
+    def __repr__(self) -> str:
+        # Checkpoints hold a hash of it (job.settings.metric_digests), from when the class was called Path.
+        return f"Path(root={self.root!r}, steps={self.steps!r})"
 
     def __str__(self) -> str:
         return f"$.{self.root}{''.join(map(_spell, self.steps))}" if self.steps else self.root
 
     @property
     def below(self) -> str:
-        """Spell the steps as Spark's functions on VARIANT have them."""
+        """The steps in the syntax of Spark's functions on VARIANT."""
         return "$" + "".join(map(_spell, self.steps))
 
 
-def parse(text: str) -> Path:
-    """Read a path, or raise ``ValueError`` that says what is wrong with it."""
+def parse(text: str) -> FieldPath:
+    """Parse a path. Raises ``ValueError`` with the reason."""
     steps = _steps(text) if text.startswith("$") else [text]
     if not steps or not isinstance(steps[0], str):
-        raise ValueError(f"path {text!r}: {_BEGINS}")
+        raise ValueError(f"path {text!r}: {_ROOTS_HINT}")
     root = _ALIASES.get(steps[0], steps[0])
     if root not in ROOTS:
         near = difflib.get_close_matches(root, ROOTS, 1)
-        hint = f"did you mean {near[0]}?" if near else _BEGINS
+        hint = f"did you mean {near[0]}?" if near else _ROOTS_HINT
         raise ValueError(f"path {text!r}: a notification has no {root!r}; {hint}")
     if len(steps) > 1 and root not in TREES:
-        raise ValueError(f"path {text!r}: {root} is text, there is nothing below it")
-    return Path(root, tuple(steps[1:]))
+        raise ValueError(f"path {text!r}: {root} is text and has nothing below it")
+    return FieldPath(root, tuple(steps[1:]))
 
 
 def _steps(text: str) -> list[str | int]:
@@ -61,7 +65,7 @@ def _steps(text: str) -> list[str | int]:
         found = _STEP.match(text, at)
         if not found:
             raise ValueError(
-                f"path {text!r}: {text[at:]!r} is none of .name, ['name'] and [0]; "
+                f"path {text!r}: {text[at:]!r} is not .name, ['name'] or [0]; "
                 "wildcards, filters and slices are not supported"
             )
         index = found["index"]

@@ -1,10 +1,10 @@
-"""What a metric is: frozen values, and the set that needs no file. Imports no pyspark."""
+"""What a metric is, as frozen values. Imports no pyspark."""
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 
 KINDS = {
     "count": "how many",
@@ -21,35 +21,35 @@ KINDS = {
     "error_share": "the part that has priority ERROR or CRITICAL",
     "gap": "seconds from the last one to the end of the window",
 }
-"""Every kind with what its figures say."""
+"""Every kind, with the meaning of its values."""
 
-NEEDING = frozenset({"distinct", "percentiles", "histogram", "top"})
-"""Kinds that make no sense over a constant."""
+NEEDS_VALUE = frozenset({"distinct", "percentiles", "histogram", "top"})
+"""Kinds that make no sense with a constant."""
 
-ALONE = frozenset({"error_share", "gap"})
-"""Kinds that are of notifications, not of values. ``count`` and ``rate`` of a path count
-those that have it."""
+TAKES_NO_VALUE = frozenset({"error_share", "gap"})
+"""Kinds that measure notifications, not values. With a path, ``count`` and ``rate`` count the
+notifications that have it."""
 
 COUNTED = frozenset({"count", "rate", "distinct", "top"})
-"""Kinds that count what a path leads to, as text; the others take it as a number."""
+"""Kinds that take the value of a path as text; the others take it as a number."""
 
 SKETCH_SIZE = 12
-"""Of the sketches of different values: an error of 1.04 / sqrt(2 ** 12), 1.6 percent."""
+"""A HyperLogLog sketch has 2 ** 12 registers: its standard error is 1.04 / sqrt(2 ** 12), 1.6 %."""
 
 ERROR_PRIORITIES = ("ERROR", "CRITICAL")
-DAY = 86_400
-DEFAULT_WITHIN = DAY
+DAY_SECONDS = 86_400
+DEFAULT_WITHIN_SECONDS = DAY_SECONDS
 DEFAULT_PERCENTILES = (50.0, 90.0, 99.0)
 DEFAULT_BOUNDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 DEFAULT_K = 10
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": DAY_SECONDS}
 _WIDTH = re.compile(r"([1-9]\d{0,6})\s?([smhd])")
 
 
 @dataclass(frozen=True)
 class Window:
-    """Spans of time of ``width`` seconds, one beginning every ``every`` seconds since the epoch."""
+    """Windows of ``width`` seconds; one begins every ``every`` seconds since the epoch."""
 
     width: int
     every: int
@@ -61,16 +61,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Condition:
-    """A test on what a path leads to; ``operand`` is text, number, truth value or texts."""
+    """A test of the value of a path."""
 
-    path: Path
+    path: FieldPath
     operator: Literal["equals", "not_equals", "one_of", "exists", "above", "below", "like"]
     operand: str | int | float | bool | tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which notifications: patterns with ``*`` and ``?``, one with ``!`` before it excludes."""
+    """Which notifications count: patterns with ``*`` and ``?``; one that begins with ``!`` excludes."""
 
     event_types: tuple[str, ...] = ()
     publishers: tuple[str, ...] = ()
@@ -90,22 +90,22 @@ class Latency:
 
 @dataclass(frozen=True)
 class Duration:
-    """Seconds from an event of one type to that of another with the same key.
+    """Seconds from a start event to the end event with the same key.
 
-    The types begin alike: ``create.start`` pairs with ``create.end``. The key is what the
-    first of ``keys`` leads to that is there. An end counts from the latest start before
-    it that is at most ``within`` seconds old.
+    Their event types differ only in the ending: ``create.start`` pairs with ``create.end``. The
+    key is the first of ``keys`` that has a value. An end counts from the latest start before it
+    that is at most ``within`` seconds old.
     """
 
     start: str = ".start"
     end: str = ".end"
-    keys: tuple[Path, ...] = ()
-    within: int = DEFAULT_WITHIN
+    keys: tuple[FieldPath, ...] = ()
+    within: int = DEFAULT_WITHIN_SECONDS
 
 
-Value = Constant | Path | Latency | Duration
-Group = tuple[tuple[str, Path], ...]
-"""Names and the paths whose values go by them."""
+Value = Constant | FieldPath | Latency | Duration
+Group = tuple[tuple[str, FieldPath], ...]
+"""Names of the group's members, and the paths of their values."""
 
 
 @dataclass(frozen=True)
@@ -126,46 +126,5 @@ def parse_width(text: str) -> int:
     """Read ``30s``, ``1m``, ``1h`` or ``1d`` as seconds, or raise ``ValueError``."""
     found = _WIDTH.fullmatch(text)
     if not found:
-        raise ValueError(f"{text!r} is no span of time such as 30s, 1m, 1h or 1d")
+        raise ValueError(f"{text!r} is not a time span such as 30s, 1m, 1h or 1d")
     return int(found[1]) * _UNITS[found[2]]
-
-
-def default(width: int = 60) -> tuple[Metric, ...]:
-    """Return the set of metrics that needs no file."""
-    windows = tuple(Window.tumbling(each) for each in sorted({width, *(w for w in (3600, DAY) if w > width)}))
-    event_type, publisher, priority = (Path(name) for name in ("event_type", "publisher_id", "priority"))
-    # What OpenStack's services call the thing that an operation is about, the surest first.
-    names = ("id", "instance_id", "volume_id", "snapshot_id", "resource_id", "uuid", "request_id")
-    keys = tuple(Path("payload", (name,)) for name in names)
-    every = {"event_type": event_type, "publisher": publisher, "priority": priority}
-    return (
-        Metric(
-            "notifications.count", "count", "notifications", group_by=tuple(every.items()), windows=windows
-        ),
-        Metric(
-            "notifications.error_share",
-            "error_share",
-            "1",
-            group_by=(("publisher", publisher),),
-            windows=windows,
-        ),
-        Metric(
-            "notifications.duration",
-            "percentiles",
-            "s",
-            value=Duration(keys=keys),
-            group_by=(("event_type", event_type),),
-            windows=windows,
-            percentiles=(50.0, 95.0, 99.0),
-        ),
-        Metric("notifications.busiest", "top", "notifications", value=publisher, windows=windows),
-        Metric(
-            "notifications.latency",
-            "avg",
-            "s",
-            value=Latency(),
-            group_by=(("publisher", publisher),),
-            windows=windows,
-        ),
-        Metric("notifications.latency.max", "max", "s", value=Latency(), windows=windows),
-    )

@@ -19,38 +19,41 @@ from notifier_kafka.errors import ConfigurationError
 from spark_sinks.outputs import files
 from spark_sinks.state import safe_files
 
-ROWS = 1_000_000
+MAX_FILE_ROWS = 1_000_000
 """Of a file at most, unless a batch by itself has more."""
 
 
-def compact(directory: Path, most: int = ROWS) -> tuple[int, int]:
+def compact(directory: Path, most: int = MAX_FILE_ROWS) -> tuple[int, int]:
     """Return how many files there were, and how many there are now.
 
     Raises ``ConfigurationError`` for what is no parquet output, and while another does this.
     """
-    with _alone(directory):
-        done = sorted(files.marks(directory))
+    with _locked(directory):
+        done = sorted(files.written_batches(directory))
         groups = _groups(directory, done, most)
         for group in groups:
-            _unite(directory, group)
+            _merge_batches(directory, group)
         # Also what an earlier attempt had yet to remove. The newest may be just being written.
-        kept = {f"{files.BATCH}{group[-1]:08}" for group in groups}
+        kept = {f"{files.BATCH_PREFIX}{group[-1]:08}" for group in groups}
         for name in os.listdir(directory):
-            number = name.removeprefix(files.BATCH)
+            number = name.removeprefix(files.BATCH_PREFIX)
             if name not in kept and number.isdigit() and int(number) < max(done, default=0):
                 shutil.rmtree(directory / name)
         return len(done), len(groups)
 
 
 @contextlib.contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    if not (directory / files.MARKS).is_dir() or not all(
-        files.part(directory, batch, "parquet").exists() for batch in list(files.marks(directory))[:1]
+def _locked(directory: Path) -> Iterator[None]:
+    if not (directory / files.BATCHES_DIRECTORY).is_dir() or not all(
+        files.part_file(directory, batch, "parquet").exists()
+        for batch in list(files.written_batches(directory))[:1]
     ):
         raise ConfigurationError(f"{directory} is no parquet output: nothing was written there")
     try:
         # Not through a link of whoever else may write there, at the end of which a file would be made.
-        lock = os.open(directory / files.MARKS / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        lock = os.open(
+            directory / files.BATCHES_DIRECTORY / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666
+        )
     except OSError as error:
         raise ConfigurationError(f"{directory}: its lock cannot be opened ({error.strerror})") from error
     try:
@@ -68,7 +71,7 @@ def _groups(directory: Path, done: Sequence[int], most: int) -> list[list[int]]:
     groups: list[list[int]] = []
     held = 0
     for batch in done:
-        size = parquet.read_metadata(files.part(directory, batch, "parquet")).num_rows
+        size = parquet.read_metadata(files.part_file(directory, batch, "parquet")).num_rows
         if groups and held + size <= most:
             groups[-1].append(batch)
             held += size
@@ -78,14 +81,14 @@ def _groups(directory: Path, done: Sequence[int], most: int) -> list[list[int]]:
     return groups
 
 
-def _unite(directory: Path, group: Sequence[int]) -> None:
+def _merge_batches(directory: Path, group: Sequence[int]) -> None:
     if len(group) == 1:
         return
-    united = files.latest(directory, group)
-    target = files.part(directory, group[-1], "parquet")
+    united = files.latest_rows(directory, group)
+    target = files.part_file(directory, group[-1], "parquet")
     part = target.with_name(f".{target.name}.united")
-    with open(part, "wb", opener=safe_files.anew) as file:
+    with open(part, "wb", opener=safe_files.open_new) as file:
         parquet.write_table(united, file)
-    files.place(part, target)
+    files.move_into_place(part, target)
     for batch in group[:-1]:
-        (directory / files.MARKS / f"{batch:08}").unlink()
+        (directory / files.BATCHES_DIRECTORY / f"{batch:08}").unlink()

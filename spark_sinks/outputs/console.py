@@ -19,6 +19,6 @@ class ConsoleSink:
         return None
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:  # noqa: ARG002 - the same
-        for row in found.sort_by([(name, "ascending") for name in rows.UNIT]).to_pylist():
-            sys.stdout.write(json.dumps(rows.spelled(row)) + "\n")
+        for row in found.sort_by([(name, "ascending") for name in rows.WINDOW_KEY]).to_pylist():
+            sys.stdout.write(json.dumps(rows.as_json(row)) + "\n")
         sys.stdout.flush()

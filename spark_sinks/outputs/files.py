@@ -18,12 +18,12 @@ from pyarrow import parquet
 
 from notifier_kafka.cli.output import text
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks.job.settings import OWN
 from spark_sinks.outputs import rows
 from spark_sinks.state import safe_files
+from spark_sinks.state.ledger import CHECKPOINT_DIRECTORY
 
-MARKS = "_batches"
-BATCH = "batch="
+BATCHES_DIRECTORY = "_batches"
+BATCH_PREFIX = "batch="
 
 
 class FileSink:
@@ -37,10 +37,10 @@ class FileSink:
         self.directory = Path(place).absolute()
 
     def last(self, job: str) -> int:
-        done = marks(self.directory)
-        if not done and self.directory.is_dir() and (strangers := _strangers(self.directory)):
+        done = written_batches(self.directory)
+        if not done and self.directory.is_dir() and (foreign := _foreign_names(self.directory)):
             raise ConfigurationError(
-                f"output {self.directory} is not empty and not of this program: it holds {strangers[0]}"
+                f"output {self.directory} is not empty and not of this program: it holds {foreign[0]}"
             )
         for mark in done.values():
             if mark["job"] != job:
@@ -54,15 +54,15 @@ class FileSink:
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
         # One file: there are few rows in comparison with what they were made of.
-        target = part(self.directory, batch, self.format)
+        target = part_file(self.directory, batch, self.format)
         target.parent.mkdir(parents=True, exist_ok=True)
         written = target.with_name(f".{target.name}.part")
-        self.spell(found, written)
-        place(written, target)
+        self.write_rows(found, written)
+        move_into_place(written, target)
         noted = {"job": job, "format": self.format, "rows": len(found)}
-        _save(self.directory / MARKS / f"{batch:08}", noted)
+        _save(self.directory / BATCHES_DIRECTORY / f"{batch:08}", noted)
 
-    def spell(self, found: pa.Table, file: Path) -> None:
+    def write_rows(self, found: pa.Table, file: Path) -> None:
         """Write rows into a new file of the format."""
         raise NotImplementedError
 
@@ -72,8 +72,8 @@ class ParquetSink(FileSink):
 
     format = "parquet"
 
-    def spell(self, found: pa.Table, file: Path) -> None:
-        with open(file, "wb", opener=safe_files.anew) as written:
+    def write_rows(self, found: pa.Table, file: Path) -> None:
+        with open(file, "wb", opener=safe_files.open_new) as written:
             parquet.write_table(found, written)
 
 
@@ -82,9 +82,9 @@ class JsonSink(FileSink):
 
     format = "json"
 
-    def spell(self, found: pa.Table, file: Path) -> None:
-        with open(file, "w", encoding="utf-8", opener=safe_files.anew) as lines:
-            lines.writelines(json.dumps(rows.spelled(row)) + "\n" for row in found.to_pylist())
+    def write_rows(self, found: pa.Table, file: Path) -> None:
+        with open(file, "w", encoding="utf-8", opener=safe_files.open_new) as lines:
+            lines.writelines(json.dumps(rows.as_json(row)) + "\n" for row in found.to_pylist())
 
 
 class CsvSink(FileSink):
@@ -92,19 +92,22 @@ class CsvSink(FileSink):
 
     format = "csv"
 
-    def spell(self, found: pa.Table, file: Path) -> None:
-        with open(file, "w", encoding="utf-8", newline="", opener=safe_files.anew) as lines:
+    def write_rows(self, found: pa.Table, file: Path) -> None:
+        with open(file, "w", encoding="utf-8", newline="", opener=safe_files.open_new) as lines:
             writer = csv.DictWriter(lines, rows.ROW.names)
             writer.writeheader()
-            writer.writerows({name: _tame(cell) for name, cell in row.items()} for row in rows.flat(found))
+            writer.writerows(
+                {name: _escape_formula(cell) for name, cell in row.items()}
+                for row in rows.as_flat_rows(found)
+            )
 
 
-def part(directory: Path, batch: int, suffix: str) -> Path:
+def part_file(directory: Path, batch: int, suffix: str) -> Path:
     """Say where the rows of a batch are."""
-    return directory / f"{BATCH}{batch:08}" / f"part-0.{suffix}"
+    return directory / f"{BATCH_PREFIX}{batch:08}" / f"part-0.{suffix}"
 
 
-def place(written: Path, target: Path) -> None:
+def move_into_place(written: Path, target: Path) -> None:
     """Put a file into its place, whole also after a power cut."""
     _sync(written)
     os.replace(written, target)
@@ -119,10 +122,10 @@ def _sync(path: Path) -> None:
         os.close(opened)
 
 
-def marks(directory: Path) -> dict[int, dict[str, Any]]:
+def written_batches(directory: Path) -> dict[int, dict[str, Any]]:
     """Return the batches that are done, with what was noted of each."""
     found = {}
-    for path in (directory / MARKS).glob("*") if (directory / MARKS).is_dir() else ():
+    for path in (directory / BATCHES_DIRECTORY).glob("*") if (directory / BATCHES_DIRECTORY).is_dir() else ():
         # One that was compacted meanwhile is gone.
         with contextlib.suppress(FileNotFoundError):
             if path.name.isdigit():
@@ -138,29 +141,29 @@ def read(directory: Path, kind: str = "parquet") -> list[dict[str, Any]]:
 
 def table(directory: Path, kind: str = "parquet") -> pa.Table:
     """Return what a directory holds: of each metric and window the rows of the latest batch."""
-    done = marks(directory)
+    done = written_batches(directory)
     try:
-        return latest(directory, sorted(done), kind)
+        return latest_rows(directory, sorted(done), kind)
     except FileNotFoundError as error:
-        if marks(directory) == done:
+        if written_batches(directory) == done:
             raise ConfigurationError(f"output {directory}: {error.filename or error} is not there") from error
         # It was compacted meanwhile.
         return table(directory, kind)
 
 
-def latest(directory: Path, batches: Sequence[int], kind: str = "parquet") -> pa.Table:
+def latest_rows(directory: Path, batches: Sequence[int], kind: str = "parquet") -> pa.Table:
     """Return the rows of batches that count: all of a metric and window are of the latest with some."""
-    tables = [FORMATS[kind](part(directory, batch, kind)) for batch in batches]
+    tables = [FORMATS[kind](part_file(directory, batch, kind)) for batch in batches]
     whole = pa.concat_tables([rows.ROW.empty_table(), *tables])
-    units = whole.select(list(rows.UNIT))
+    units = whole.select(list(rows.WINDOW_KEY))
     numbers = [
         pa.repeat(pa.scalar(batch, pa.int64()), len(t)) for batch, t in zip(batches, tables, strict=True)
     ]
     units = units.append_column("batch", pa.chunked_array(numbers, pa.int64()))
-    newest = units.group_by(list(rows.UNIT)).aggregate([("batch", "max")])
+    newest = units.group_by(list(rows.WINDOW_KEY)).aggregate([("batch", "max")])
     units = units.append_column("row", pa.array(range(len(units)), pa.int64()))
-    keys = [*rows.UNIT, "batch"]
-    counting = units.join(newest, keys, [*rows.UNIT, "batch_max"], join_type="left semi")
+    keys = [*rows.WINDOW_KEY, "batch"]
+    counting = units.join(newest, keys, [*rows.WINDOW_KEY, "batch_max"], join_type="left semi")
     # What a reader looks for lies together.
     order = [(name, "ascending") for name in ("metric", "window_start", "row")]
     return whole.take(counting.sort_by(order)["row"])
@@ -172,24 +175,24 @@ def _of_parquet(file: Path) -> pa.Table:
 
 def _of_json(file: Path) -> pa.Table:
     with file.open(encoding="utf-8") as lines:
-        return rows.table(map(json.loads, lines))
+        return rows.from_json(map(json.loads, lines))
 
 
 def _of_csv(file: Path) -> pa.Table:
     with file.open(encoding="utf-8", newline="") as lines:
         found = csv.DictReader(lines)
-        plain = ({name: _as_it_was(cell) for name, cell in row.items()} for row in found)
-        return rows.table(
+        plain = ({name: _unescape_formula(cell) for name, cell in row.items()} for row in found)
+        return rows.from_json(
             row | {"group": json.loads(row["group"]), "value": float(row["value"])} for row in plain
         )
 
 
-def _tame(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """Put an apostrophe before what would be a formula, behind apostrophes too: a reader can tell."""
     return f"'{cell}" if isinstance(cell, str) and _begins_a_formula(cell.lstrip("'")) else cell
 
 
-def _as_it_was(cell: str) -> str:
+def _unescape_formula(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _begins_a_formula(cell.lstrip("'")) else cell
 
 
@@ -201,14 +204,18 @@ FORMATS = {"parquet": _of_parquet, "csv": _of_csv, "json": _of_json}
 """What reads a file of each format."""
 
 
-def _strangers(directory: Path) -> list[str]:
+def _foreign_names(directory: Path) -> list[str]:
     # What a first batch left when it was interrupted is ours, and so is the job's checkpoint.
-    return sorted(name for name in os.listdir(directory) if not name.startswith((BATCH, MARKS, OWN)))
+    return sorted(
+        name
+        for name in os.listdir(directory)
+        if not name.startswith((BATCH_PREFIX, BATCHES_DIRECTORY, CHECKPOINT_DIRECTORY))
+    )
 
 
 def _save(path: Path, value: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     written = path.with_name(f".{path.name}.part")
-    with open(written, "w", encoding="utf-8", opener=safe_files.anew) as file:
+    with open(written, "w", encoding="utf-8", opener=safe_files.open_new) as file:
         json.dump(value, file)
-    place(written, path)
+    move_into_place(written, path)

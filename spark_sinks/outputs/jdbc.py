@@ -10,7 +10,7 @@ from spark_sinks.outputs.sink import Sink
 from spark_sinks.outputs.sqlite import SqliteSink
 
 
-def make(place: str, conf: cfg.ConfigOpts) -> Sink:  # noqa: ARG001 - every sink is given it
+def make_sink(place: str, conf: cfg.ConfigOpts) -> Sink:  # noqa: ARG001 - every sink is given it
     """Make the sink of ``sqlite:FILE`` or ``postgresql://HOST/DATABASE``."""
     kind, _, rest = place.partition(":")
     if kind == "sqlite" and rest:

@@ -9,9 +9,8 @@ A transaction has the name of the job and topic: what a killed run left open end
 one asks for the note, not when the broker loses patience.
 """
 
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 from oslo_config import cfg
@@ -20,16 +19,15 @@ from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract.driver import Delivery, Driver, Record
 from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
-from notifier_kafka.publishing import transport
 from spark_sinks.outputs import rows
-from spark_sinks.sources import kafka
+from spark_sinks.sources import drivers, kafka_properties
 
-PATIENCE = 60.0
-MARKS = ".batches"
-LOOK = 100
+COMMIT_TIMEOUT_SECONDS = 60.0
+BATCHES_SUFFIX = ".batches"
+LOOKBACK_RECORDS = 100
 
 
-class LogSink:
+class KafkaSink:
     """``kafka:TOPIC`` on the bus of the transport URL, ``kafka://HOST/TOPIC`` on another."""
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:
@@ -42,14 +40,14 @@ class LogSink:
             )
 
     def last(self, job: str) -> int:
-        with self._driver() as driver:
+        with drivers.open_driver(self.url) as driver:
             there = driver.admin().list_topics()
-            if self.topic + MARKS not in there:
+            if self.topic + BATCHES_SUFFIX not in there:
                 # The newest note must outlive any retention.
-                driver.admin().create_topic(self.topic + MARKS, 1, {"cleanup.policy": "compact"})
+                driver.admin().create_topic(self.topic + BATCHES_SUFFIX, 1, {"cleanup.policy": "compact"})
             # What a run that was killed left open would hide the note of each batch after it.
             driver.transaction(self._name(job)).abort()
-            found = _newest(driver, self.topic + MARKS)
+            found = _newest(driver, self.topic + BATCHES_SUFFIX)
         if found is None:
             return 0
         mark = json.loads(found.record.value or b"{}")
@@ -60,43 +58,35 @@ class LogSink:
         return int(mark["batch"])
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        with self._driver() as driver:
+        with drivers.open_driver(self.url) as driver:
             whole = driver.transaction(self._name(job))
-            for row in map(rows.spelled, found.to_pylist()):
+            for row in map(rows.as_json, found.to_pylist()):
                 key = json.dumps(
                     [row["metric"], row["window_start"], row["window_end"], row["group"]], sort_keys=True
                 )
                 whole.offer(Record(self.topic, json.dumps(row | {"batch": batch}).encode(), key.encode()))
             mark = json.dumps({"job": job, "batch": batch, "rows": len(found)})
-            whole.offer(Record(self.topic + MARKS, mark.encode(), job.encode()))
-            whole.commit(PATIENCE)
+            whole.offer(Record(self.topic + BATCHES_SUFFIX, mark.encode(), job.encode()))
+            whole.commit(COMMIT_TIMEOUT_SECONDS)
 
     def _name(self, job: str) -> str:
         return f"{job}-{self.topic}"
 
-    @contextlib.contextmanager
-    def _driver(self) -> Iterator[Driver]:
-        opened = transport.get_notification_transport(self.url.conf, self.url)
-        try:
-            yield opened.driver
-        finally:
-            opened.cleanup()
 
-
-def written(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
+def written_topics(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
     """Return the topics that outputs write on the bus of a URL."""
     found: set[str] = set()
     for output in outputs:
         kind, _, place = output.partition(":")
         if kind == "kafka" and url.transport == "kafka":
-            one = LogSink(place, url.conf)
+            one = KafkaSink(place, url.conf)
             if _addresses(one.url) & _addresses(url):
-                found |= {one.topic, one.topic + MARKS}
+                found |= {one.topic, one.topic + BATCHES_SUFFIX}
     return frozenset(found)
 
 
 def _addresses(url: DriverURL) -> set[tuple[str | None, int]]:
-    return {(host.hostname, host.port or kafka.PORT) for host in url.hosts}
+    return {(host.hostname, host.port or kafka_properties.DEFAULT_PORT) for host in url.hosts}
 
 
 def _newest(driver: Driver, topic: str) -> Delivery | None:
@@ -105,7 +95,7 @@ def _newest(driver: Driver, topic: str) -> Delivery | None:
         stop = span.stop
         while stop > span.start:
             # Much of it may be no records, but the ends of transactions.
-            start = max(span.start, stop - LOOK)
+            start = max(span.start, stop - LOOKBACK_RECORDS)
             some = list(driver.read(span._replace(start=start, stop=stop)))
             if some:
                 return some[-1]

@@ -18,7 +18,7 @@ from notifier_kafka.errors import ConfigurationError
 from spark_sinks.language.metrics import Metric
 from spark_sinks.state import safe_files
 
-WINDOW = "window"
+WIDTH_LABEL = "window"
 """The label that tells the widths of windows apart."""
 
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_:]")
@@ -36,10 +36,10 @@ class OpenMetricsSink:
     def check(self, metrics: Sequence[Metric]) -> None:
         """Refuse metrics of which two would be one series: a scraper takes no file with such."""
         where = f"output {self.file}: metric"
-        _refuse_twins(where, {}, (metric.name for metric in metrics), _name)
+        _refuse_equal_names(where, {}, (metric.name for metric in metrics), _name)
         for metric in metrics:
-            taken = {WINDOW: "the width of the window"}
-            _refuse_twins(
+            taken = {WIDTH_LABEL: "the width of the window"}
+            _refuse_equal_names(
                 f"{where} {metric.name}: group", taken, (name for name, _ in metric.group_by), _label
             )
 
@@ -99,13 +99,13 @@ def exposition(units: dict[str, Any]) -> str:
         )
         for unit in listed:
             for group, value in sorted(unit["rows"], key=lambda row: json.dumps(row[0], sort_keys=True)):
-                labels = {_label(k): v for k, v in sorted(group.items())} | {WINDOW: f"{unit['width']}s"}
+                labels = {_label(k): v for k, v in sorted(group.items())} | {WIDTH_LABEL: f"{unit['width']}s"}
                 spelled = ",".join(f'{k}="{_escape(_text(v))}"' for k, v in labels.items())
                 lines.append(f"{name}{{{spelled}}} {value!r}")
     return "\n".join([*lines, "# EOF\n"])
 
 
-def _refuse_twins(
+def _refuse_equal_names(
     what: str, taken: dict[str, str], names: Iterable[str], spell: Callable[[str], str]
 ) -> None:
     for name in names:
@@ -118,7 +118,7 @@ def _refuse_twins(
 
 
 def _name(metric: str) -> str:
-    return _undigited(_FOREIGN.sub("_", metric))
+    return _without_leading_digit(_FOREIGN.sub("_", metric))
 
 
 def _text(value: str | None) -> str:
@@ -130,10 +130,10 @@ def _text(value: str | None) -> str:
 
 def _label(name: str) -> str:
     # Two underscores begin what a scraper keeps for itself, such as __name__.
-    return _undigited(re.sub(r"^__+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name)))
+    return _without_leading_digit(re.sub(r"^__+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name)))
 
 
-def _undigited(legal: str) -> str:
+def _without_leading_digit(legal: str) -> str:
     return f"_{legal}" if legal[:1].isdigit() else legal
 
 
@@ -145,7 +145,7 @@ def _save(path: Path, text: str) -> None:
     """Write a file that a scraper finds whole, the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with open(part, "w", encoding="utf-8", opener=safe_files.anew) as file:
+    with open(part, "w", encoding="utf-8", opener=safe_files.open_new) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -24,10 +24,10 @@ from notifier_kafka.errors import (
 )
 from spark_sinks.outputs import rows
 
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 """Seconds until a server that does not answer is given up."""
 
-SIZE = 16 * 1024 * 1024
+STATEMENT_CHARACTERS = 16 * 1024 * 1024
 """Characters of JSON in one statement, but for a row that has more: 256 MiB are the most that
 PostgreSQL takes."""
 
@@ -80,7 +80,7 @@ class PostgresqlSink:
     """A table ``metric_rows``; the group is a JSON object."""
 
     def __init__(self, url: str) -> None:
-        self._arguments = arguments(url)
+        self._arguments = connection_arguments(url)
         self.name = f"{self._arguments['host']}/{self._arguments['database']}"
 
     def last(self, job: str) -> int:
@@ -98,11 +98,11 @@ class PostgresqlSink:
         return int(found[0][1]) if found else 0
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        listed = parts(found)
+        texts = batch_texts(found)
         with self._transaction() as cursor:
             # All that was there first: the rows of a window may be in two parts.
             for statement in (_DELETE, _INSERT):
-                for part in listed:
+                for part in texts:
                     cursor.execute(statement, (part,))
             cursor.execute(_MARK, (job, batch))
 
@@ -139,22 +139,22 @@ class PostgresqlSink:
         return LogUnusable(text) if details else TransportUnavailable(text)
 
 
-def parts(found: pa.Table) -> list[str]:
+def batch_texts(found: pa.Table) -> list[str]:
     """Spell rows as JSON, in as many texts as it takes."""
     made: list[list[str]] = [[]]
     size = 0
-    for row in rows.flat(found):
+    for row in rows.as_flat_rows(found):
         # As text, because JSON knows no infinity.
         text = json.dumps(row | {"value": repr(row["value"])})
         size += len(text) + 1
-        if made[-1] and size > SIZE:
+        if made[-1] and size > STATEMENT_CHARACTERS:
             made.append([])
             size = len(text) + 1
         made[-1].append(text)
     return [f"[{','.join(part)}]" for part in made]
 
 
-def arguments(url: str) -> dict[str, Any]:
+def connection_arguments(url: str) -> dict[str, Any]:
     """Read ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full``.
 
     Without a password that of the environment's PGPASSWORD counts.
@@ -176,7 +176,7 @@ def arguments(url: str) -> dict[str, Any]:
         "user": user,
         "password": password or os.environ.get("PGPASSWORD"),
         "database": database,
-        "timeout": PATIENCE,
+        "timeout": TIMEOUT_SECONDS,
         "ssl_context": _MODES[mode](),
     }
 

@@ -43,7 +43,7 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
 def _directory(kind: str, directory: Path) -> Iterator[Row]:
     if not directory.is_dir():
         raise ConfigurationError(f"output {kind}:{directory}: there is no such directory")
-    for row in map(rows.spelled, files.read(directory, kind)):
+    for row in map(rows.as_json, files.read(directory, kind)):
         times = row["window_start"], row["window_end"]
         yield row["metric"], *times, json.dumps(row["group"], sort_keys=True), row["value"], row["unit"]
 

@@ -24,7 +24,7 @@ ROW = pa.schema(
         "value": pa.float64(),
     }
 )
-UNIT = ("metric", "window_start", "window_end")
+WINDOW_KEY = ("metric", "window_start", "window_end")
 """What a batch replaces as a whole: a row may be gone that an earlier batch had written."""
 
 _COLUMNS = ("start", "width", "item", "count", "sum", "low", "high", "last_time", "last_value")
@@ -33,7 +33,7 @@ Group = list[tuple[str, str | None]]
 Estimate = Callable[[pa.ChunkedArray], list[float]]
 
 
-class Part(NamedTuple):
+class MergedPartial(NamedTuple):
     """One merged partial, without its keys."""
 
     start: int
@@ -71,14 +71,14 @@ def of_partials(merged: pa.Table, metrics: Sequence[Metric], estimate: Estimate)
     )
 
 
-def spelled(row: dict[str, Any]) -> dict[str, Any]:
+def as_json(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row with its times as text in UTC and its group as a mapping."""
     times = {name: row[name].strftime("%Y-%m-%dT%H:%M:%SZ") for name in ("window_start", "window_end")}
     return row | times | {"group": dict(row["group"])}
 
 
-def table(found: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Make a table of rows that are ``spelled``."""
+def from_json(found: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Make a table of rows that are ``as_json``."""
     listed = []
     for row in found:
         times = {name: datetime.datetime.fromisoformat(row[name]) for name in ("window_start", "window_end")}
@@ -86,9 +86,9 @@ def table(found: Iterable[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(listed, ROW)
 
 
-def flat(found: pa.Table) -> list[dict[str, Any]]:
+def as_flat_rows(found: pa.Table) -> list[dict[str, Any]]:
     """Return rows of texts and figures only: the group is a JSON object, in ASCII."""
-    listed = map(spelled, found.to_pylist())
+    listed = map(as_json, found.to_pylist())
     return [row | {"group": json.dumps(row["group"], sort_keys=True)} for row in listed]
 
 
@@ -96,25 +96,25 @@ def _micros(seconds: int) -> int:
     return seconds * 1_000_000
 
 
-def _parts(merged: pa.Table, estimate: Estimate) -> Iterator[tuple[tuple[str, int, int, str], Part]]:
+def _parts(merged: pa.Table, estimate: Estimate) -> Iterator[tuple[tuple[str, int, int, str], MergedPartial]]:
     sketched = merged["sketch"].is_valid().to_pylist()
     guessed = iter(estimate(merged["sketch"].drop_null()) if any(sketched) else ())
     distinct = [next(guessed) if one else None for one in sketched]
     keys = zip(*(merged[name].to_pylist() for name in ("metric", "start", "width", "group")), strict=True)
     rows = zip(*(merged[name].to_pylist() for name in _COLUMNS), distinct, strict=True)
-    return zip(keys, map(Part._make, rows), strict=True)
+    return zip(keys, map(MergedPartial._make, rows), strict=True)
 
 
-def _single(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float | None]]:
+def _single(metric: Metric, parts: list[MergedPartial]) -> Iterator[tuple[Group, float | None]]:
     value = _SINGLE[metric.kind](parts[0])
     yield [], None if value is None else float(value)
 
 
-def _share(part: Part) -> float | None:
+def _share(part: MergedPartial) -> float | None:
     return None if part.sum is None else float(part.sum) / part.counted
 
 
-def _gap(part: Part) -> float | None:
+def _gap(part: MergedPartial) -> float | None:
     if part.last_time is None:
         return None
     # Not by floating seconds since the epoch, which have too few digits.
@@ -122,7 +122,7 @@ def _gap(part: Part) -> float | None:
     return (end - part.last_time) / datetime.timedelta(seconds=1)
 
 
-_SINGLE: dict[str, Callable[[Part], Decimal | float | None]] = {
+_SINGLE: dict[str, Callable[[MergedPartial], Decimal | float | None]] = {
     "count": lambda part: part.counted,
     "rate": lambda part: part.counted / part.width,
     "sum": lambda part: part.sum,
@@ -136,7 +136,7 @@ _SINGLE: dict[str, Callable[[Part], Decimal | float | None]] = {
 }
 
 
-def _percentiles(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float]]:
+def _percentiles(metric: Metric, parts: list[MergedPartial]) -> Iterator[tuple[Group, float]]:
     ordered = sorted((int(part.item), part) for part in parts if part.item is not None)
     if not ordered:
         return
@@ -151,13 +151,13 @@ def _percentiles(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, flo
         yield [("percentile", _spell(percentile))], max(low, min(high, buckets.middle(bucket)))
 
 
-def _histogram(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float]]:
+def _histogram(metric: Metric, parts: list[MergedPartial]) -> Iterator[tuple[Group, float]]:
     for place, bound in enumerate([*(f"{bound:g}" for bound in metric.bounds), "+Inf"]):
         within = sum(part.counted for part in parts if part.item is not None and int(part.item) <= place)
         yield [("le", bound)], float(within)
 
 
-def _top(metric: Metric, parts: list[Part]) -> Iterator[tuple[Group, float]]:
+def _top(metric: Metric, parts: list[MergedPartial]) -> Iterator[tuple[Group, float]]:
     order = sorted(
         (part for part in parts if part.item is not None), key=lambda part: (-part.counted, str(part.item))
     )
@@ -169,7 +169,7 @@ def _spell(number: float) -> str:
     return str(float(number)).removesuffix(".0")
 
 
-_SEVERAL: dict[str, Callable[[Metric, list[Part]], Iterator[tuple[Group, float | None]]]] = {
+_SEVERAL: dict[str, Callable[[Metric, list[MergedPartial]], Iterator[tuple[Group, float | None]]]] = {
     "percentiles": _percentiles,
     "histogram": _histogram,
     "top": _top,

@@ -32,7 +32,7 @@ class Sink(Protocol):
 
 
 @runtime_checkable
-class Choosy(Protocol):
+class ChecksMetrics(Protocol):
     """A sink that cannot keep every set of metrics apart."""
 
     def check(self, metrics: Sequence[Metric]) -> None:

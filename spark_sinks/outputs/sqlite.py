@@ -45,8 +45,8 @@ class SqliteSink:
         return int(found[0][1]) if found else 0
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        listed = rows.flat(found)
-        units = {tuple(row[name] for name in rows.UNIT) for row in listed}
+        listed = rows.as_flat_rows(found)
+        units = {tuple(row[name] for name in rows.WINDOW_KEY) for row in listed}
         with self._transaction() as connection:
             connection.executemany(_DELETE, units)
             connection.executemany(_INSERT, listed)

@@ -8,14 +8,14 @@ from spark_sinks.report.counts import Counts, Share
 from spark_sinks.report.gathering import Report
 from spark_sinks.report.series import Durations, Series
 
-CHARTED = 12
+MAX_USER_CHARTS = 12
 """Metrics of the user's that have a chart."""
 ERRORS = "Errors by publisher"
 HEAT = "Event types by hour"
 DURATIONS = "How long operations took"
 
 
-def every(report: Report) -> dict[str, tuple[figures.Figure | None, str]]:
+def all_charts(report: Report) -> dict[str, tuple[figures.Figure | None, str]]:
     """Make every chart with its place on the page, or the sentence that says why there is none."""
     counts = report.counts
     made: dict[str, tuple[figures.Figure | None, str]] = {
@@ -31,12 +31,13 @@ def every(report: Report) -> dict[str, tuple[figures.Figure | None, str]]:
         else _none(DURATIONS, "The output holds no rows of notifications.duration."),
         "publishers": (figures.publishers(counts), _publishers(counts)),
     }
-    for place, each in enumerate(report.own[:CHARTED]):
+    for place, each in enumerate(report.own[:MAX_USER_CHARTS]):
         made[f"own-{place}"] = (figures.line(each), _own(f"own-{place}", each))
-    if rest := report.own[CHARTED:]:
+    if rest := report.own[MAX_USER_CHARTS:]:
         names = ", ".join(markup.name(each.name) for each in rest)
-        shown = f"{CHARTED:,} of {len(report.own):,} further metrics have a chart; these have none: {names}. "
-        made["more"] = _none("Metrics without a chart", shown + "<code>metrics show</code> prints them.")
+        shown = f"{MAX_USER_CHARTS:,} of {len(report.own):,} further metrics have a chart"
+        said = f"{shown}; these have none: {names}. <code>metrics show</code> prints them."
+        made["more"] = _none("Metrics without a chart", said)
     return made
 
 
@@ -77,7 +78,7 @@ def _errors(counts: Counts) -> str:
 
 
 def _heat(counts: Counts) -> str:
-    names = counts.ranked_types[: figures.MOST_ROWS]
+    names = counts.ranked_types[: figures.MAX_HEAT_ROWS]
     said = (
         f"Notifications of {_of(names, counts.types)} event types by the hour of the day in UTC. Darker is "
         "more, on a logarithmic scale."
@@ -105,7 +106,7 @@ def _durations(found: Durations) -> str:
 
 
 def _publishers(counts: Counts) -> str:
-    names = counts.ranked_publishers[: figures.MOST]
+    names = counts.ranked_publishers[: figures.MAX_BARS]
     first = counts.publishers[names[0]]
     said = (
         f"Notifications of {_of(names, counts.publishers)} publishers; {markup.name(names[0])} sent the "

@@ -11,14 +11,14 @@ from notifier_kafka.cli.arguments import page_file
 from notifier_kafka.cli.command import ShowOne
 from notifier_kafka.cli.output import text
 from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
-from spark_sinks.job.settings import OWN
 from spark_sinks.state import safe_files
+from spark_sinks.state.ledger import CHECKPOINT_DIRECTORY
 
 
 class Report(ShowOne):
-    """Make a page of charts of what a parquet output holds.
+    """Make a page of charts from a parquet output.
 
-    One file that needs no network. Prints the figures of its tiles. Spark is not started.
+    The page is one file that needs no network. The key figures are printed as well. Spark is not started.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -29,9 +29,13 @@ class Report(ShowOne):
             metavar="DIR",
             required=True,
             type=_directory,
-            help="What 'aggregate --output parquet:DIR' wrote.",
+            help="Directory that 'aggregate --output parquet:DIR' wrote.",
         )
-        add("--checkpoint-dir", metavar="DIR", help="That of the job. Default: _job in the input.")
+        add(
+            "--checkpoint-dir",
+            metavar="DIR",
+            help="Checkpoint directory of the job. Default: _job in the input.",
+        )
         page_file(parser)
         return parser
 
@@ -40,7 +44,7 @@ class Report(ShowOne):
         directory = Path(parsed_args.input)
         if not directory.is_dir():
             raise ConfigurationError(f"report of {directory}: there is no such directory")
-        checkpoint = Path(parsed_args.checkpoint_dir or directory / OWN)
+        checkpoint = Path(parsed_args.checkpoint_dir or directory / CHECKPOINT_DIRECTORY)
         named = ["--checkpoint-dir", parsed_args.checkpoint_dir] if parsed_args.checkpoint_dir else []
         command = ("notifier-kafka", "report", "--input", str(directory), *named, "-o")
         try:
@@ -54,12 +58,12 @@ class Report(ShowOne):
     def run(self, parsed_args: argparse.Namespace) -> int:
         result: int = super().run(parsed_args)
         self.app.stdout.flush()
-        text.note(f"the page is {Path(parsed_args.output_file).absolute()}")
+        text.note(f"page written to {Path(parsed_args.output_file).absolute()}")
         return result
 
 
 def _modules() -> tuple[ModuleType, ...]:
-    # Not before they are needed: they take a second to import.
+    # Imported late: they take a second.
     try:
         from spark_sinks.report import gathering, page, sections
     except ModuleNotFoundError as error:
@@ -70,14 +74,14 @@ def _modules() -> tuple[ModuleType, ...]:
 
 
 def _directory(argument: str) -> str:
-    """Take the directory by itself or as the output was named."""
+    """Accept DIR and parquet:DIR."""
     return argument.removeprefix("parquet:")
 
 
 def _write(file: Path, page: str) -> None:
     part = file.with_name(f".{file.name}.part")
     try:
-        with open(part, "w", encoding="utf-8", opener=safe_files.anew) as written:
+        with open(part, "w", encoding="utf-8", opener=safe_files.open_new) as written:
             written.write(page)
         os.replace(part, file)
     except OSError as error:

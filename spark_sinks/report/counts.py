@@ -17,11 +17,11 @@ from spark_sinks.language.metrics import ERROR_PRIORITIES
 
 METRIC = "notifications.count"
 GROUP = ("event_type", "publisher", "priority")
-HOUR = 3_600
-BINS = 120
+HOUR_SECONDS = 3_600
+MAX_BARS = 120
 """Bars of a chart at most."""
 
-_WIDTHS = (60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 86_400)
+_BAR_SECONDS = (60, 300, 900, HOUR_SECONDS, 3 * HOUR_SECONDS, 6 * HOUR_SECONDS, 12 * HOUR_SECONDS, 86_400)
 
 
 @dataclass
@@ -116,8 +116,8 @@ def of_rows(found: pa.Table) -> Counts:
     made = Counts(width, _bin(min(by_window), max(by_window) + width, width), by_window)
     _share_out(made, mine)
     made.bins = _by_type(mine, _floor(mine["start"], made.bin))
-    if width <= HOUR:
-        hour = pc.divide(_floor(mine["start"], HOUR), HOUR)
+    if width <= HOUR_SECONDS:
+        hour = pc.divide(_floor(mine["start"], HOUR_SECONDS), HOUR_SECONDS)
         made.hours = _by_type(mine, pc.subtract(hour, _floor(hour, 24)))
     return made
 
@@ -161,9 +161,9 @@ def _floor(seconds: pa.ChunkedArray, width: pa.ChunkedArray | int) -> pa.Chunked
 
 def _bin(first: int, end: int, width: int) -> int:
     """Say how wide the bars of a chart are, that there be not too many."""
-    fit = [each for each in _WIDTHS if each % width == 0 and end - first <= each * BINS]
-    widest = max(width, _WIDTHS[-1])
-    return fit[0] if fit else widest * -(-(end - first) // (widest * BINS))
+    fit = [each for each in _BAR_SECONDS if each % width == 0 and end - first <= each * MAX_BARS]
+    widest = max(width, _BAR_SECONDS[-1])
+    return fit[0] if fit else widest * -(-(end - first) // (widest * MAX_BARS))
 
 
 def _sums(

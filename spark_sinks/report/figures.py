@@ -10,23 +10,23 @@ from notifier_kafka.cli.output import text
 from spark_sinks.report.counts import Counts
 from spark_sinks.report.series import Durations, Series
 
-TOP = 8
+MAX_COLOURED_TYPES = 8
 """Event types with a colour of their own."""
-MOST = 15
+MAX_BARS = 15
 """Bars of a chart of publishers."""
-MOST_ROWS = 25
+MAX_HEAT_ROWS = 25
 """Event types of the heat map."""
-LINES = 8
+MAX_LINES = 8
 """Lines of a chart of the user's."""
-LONG = 34
+MAX_LABEL_CHARACTERS = 34
 """Characters of a name beside a chart; the tables have all of it."""
 
-FEW = 5
+FEW_NOTIFICATIONS = 5
 OTHER = "other"
 # Told apart by people who see no red or no green as well (Okabe and Ito), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7b6ca8", "#b8a800")
 GREY, ERROR, PLAIN = "#9aa5b1", "#c0392b", "#0072b2"
-_ROW = 26
+_ROW_PIXELS = 26
 
 Figure = dict[str, Any]
 
@@ -34,13 +34,15 @@ Figure = dict[str, Any]
 def label(name: str) -> str:
     """Spell a name so that plotly shows it as it is, cut where it would take the chart's room."""
     shown = text.visible(name)
-    return html.escape(shown if len(shown) <= LONG else f"{shown[: LONG - 1]}…", quote=False)
+    return html.escape(
+        shown if len(shown) <= MAX_LABEL_CHARACTERS else f"{shown[: MAX_LABEL_CHARACTERS - 1]}…", quote=False
+    )
 
 
 def top_types(counts: Counts) -> tuple[list[str], list[str]]:
     """Return the event types with a colour of their own, and the rest."""
     names = counts.ranked_types
-    return names[:TOP], names[TOP:]
+    return names[:MAX_COLOURED_TYPES], names[MAX_COLOURED_TYPES:]
 
 
 def volume(counts: Counts) -> Figure:
@@ -66,7 +68,7 @@ def volume(counts: Counts) -> Figure:
             }
         )
     axis = _numbers()
-    if max(counts.volume(counts.types).values()) <= FEW:
+    if max(counts.volume(counts.types).values()) <= FEW_NOTIFICATIONS:
         # There is no half of a notification.
         axis["dtick"] = 1
     layout = {"barmode": "stack", "height": 400, "xaxis": _time(), "yaxis": axis, "bargap": 0}
@@ -85,18 +87,18 @@ def most_faulty(counts: Counts) -> list[str]:
     """List the publishers with the largest part of errors, as far as they have any."""
     found = counts.publishers
     faulty = [name for name in found if found[name].errors]
-    return sorted(faulty, key=lambda name: (-found[name].error_share, -found[name].count, name))[:MOST]
+    return sorted(faulty, key=lambda name: (-found[name].error_share, -found[name].count, name))[:MAX_BARS]
 
 
 def publishers(counts: Counts) -> Figure:
     """Draw the publishers with the most notifications."""
-    names = counts.ranked_publishers[:MOST]
+    names = counts.ranked_publishers[:MAX_BARS]
     return _bars(names, [counts.publishers[name].count for name in names], PLAIN, "%{x:,}", "")
 
 
 def heat(counts: Counts) -> Figure:
     """Draw event types by the hour of the day, darker where there were more."""
-    names = counts.ranked_types[:MOST_ROWS]
+    names = counts.ranked_types[:MAX_HEAT_ROWS]
     found = by_hour(counts, names)
     trace = {
         "type": "heatmap",
@@ -120,7 +122,7 @@ def heat(counts: Counts) -> Figure:
         "zeroline": False,
         "fixedrange": True,
     }
-    return _figure([trace], {"height": 70 + _ROW * len(names), "xaxis": axis, "yaxis": _named(names)})
+    return _figure([trace], {"height": 70 + _ROW_PIXELS * len(names), "xaxis": axis, "yaxis": _named(names)})
 
 
 def by_hour(counts: Counts, names: Sequence[str]) -> list[list[int]]:
@@ -157,7 +159,7 @@ def durations(found: Durations) -> Figure:
         for place, percentile in enumerate(every)
     ]
     seconds = {"type": "log", "nticks": 8, "tickfont": {"size": 10}, "fixedrange": True, "tickformat": "~g"}
-    layout = {"height": 130 + _ROW * len(names), "xaxis": seconds, "yaxis": _named(names)}
+    layout = {"height": 130 + _ROW_PIXELS * len(names), "xaxis": seconds, "yaxis": _named(names)}
     return _figure([between, *dots], layout, legend=True)
 
 
@@ -186,7 +188,7 @@ def line(found: Series) -> Figure:
 def largest(found: Series) -> list[str]:
     """List the groups with the largest values, as many as have a line."""
     lines = found.lines
-    return sorted(lines, key=lambda name: (-max(map(abs, lines[name].values())), name))[:LINES]
+    return sorted(lines, key=lambda name: (-max(map(abs, lines[name].values())), name))[:MAX_LINES]
 
 
 def _bars(names: Sequence[str], values: Sequence[float], colour: str, spelled: str, suffix: str) -> Figure:
@@ -201,7 +203,7 @@ def _bars(names: Sequence[str], values: Sequence[float], colour: str, spelled: s
         "hovertemplate": f"%{{y}}: {spelled}<extra></extra>",
     }
     axis = {"fixedrange": True, "rangemode": "tozero", "ticksuffix": suffix, "nticks": 6}
-    return _figure([trace], {"height": 60 + _ROW * len(names), "xaxis": axis, "yaxis": _named(names)})
+    return _figure([trace], {"height": 60 + _ROW_PIXELS * len(names), "xaxis": axis, "yaxis": _named(names)})
 
 
 def _named(names: Sequence[str]) -> Figure:

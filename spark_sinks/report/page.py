@@ -27,7 +27,7 @@ class _Chart(NamedTuple):
 
 def make(report: Report) -> str:
     """Return the page."""
-    drawn = {key: _Chart(*made) for key, made in charts.every(report).items()}
+    drawn = {key: _Chart(*made) for key, made in charts.all_charts(report).items()}
     plotly, script = _inline(offline.get_plotlyjs()), _inline(_file("page.js"))
     style = _file("page.css")
     return string.Template(_file("page.html")).substitute(

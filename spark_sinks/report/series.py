@@ -10,7 +10,7 @@ from spark_sinks.report import counts
 
 DURATION = "notifications.duration"
 SHOWN_OTHERWISE = {counts.METRIC, "notifications.error_share", DURATION, "notifications.busiest"}
-POINTS = 200
+MAX_POINTS = 200
 """Windows of a line at most, if there are wider ones."""
 
 Window = tuple[int, int]
@@ -62,7 +62,7 @@ def own(found: pa.Table) -> list[Series]:
 def _series(name: str, mine: pa.Table) -> Series:
     sizes = mine.group_by("width").aggregate([("start", "count_distinct")])
     windows = dict(zip(sizes["width"].to_pylist(), sizes["start_count_distinct"].to_pylist(), strict=True))
-    fit = [width for width, number in windows.items() if number <= POINTS]
+    fit = [width for width, number in windows.items() if number <= MAX_POINTS]
     width = min(fit) if fit else max(windows)
     lines: dict[str, dict[int, float]] = defaultdict(dict)
     for row in mine.filter(pc.equal(mine["width"], width)).to_pylist():

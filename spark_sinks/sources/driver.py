@@ -8,13 +8,14 @@ from oslo_config import cfg
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract.driver import Delivery, Partition, Record, Span
-from notifier_kafka.publishing import transport
+from spark_sinks.sources import drivers
 
-ROWS = 5_000
-"""Rows that cross to the JVM at once, at most."""
-BYTES = 16 * 1024 * 1024
-"""And bytes, which may be passed by those of a row: an array of Arrow's holds 2 GiB."""
+BATCH_ROWS = 5_000
+"""Rows that go to the JVM at once, at most."""
+BATCH_BYTES = 16 * 1024 * 1024
+"""Bytes that go to the JVM at once; the last row may exceed it. An Arrow array holds 2 GiB."""
 
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 SCHEMA = pa.schema(
@@ -30,7 +31,7 @@ SCHEMA = pa.schema(
 )
 
 
-class Part(InputPartition):  # type: ignore[misc]
+class SpanPartition(InputPartition):  # type: ignore[misc]
     """One span, for one task."""
 
     def __init__(self, span: Span) -> None:
@@ -38,58 +39,57 @@ class Part(InputPartition):  # type: ignore[misc]
         self.span = span
 
 
-class DriverSource(DataSource):  # type: ignore[misc]
-    """Options: ``url``, and as JSON ``spans`` and ``config``: names of INI files and of their directories."""
+class DriverDataSource(DataSource):  # type: ignore[misc]
+    """Its options are ``url``, and as JSON ``spans`` and ``config``: INI files and directories of such."""
 
     @classmethod
     def name(cls) -> str:
         return "notifier-kafka"
 
     def schema(self) -> str:
-        from spark_sinks.decode.full import RAW
+        from spark_sinks.decode.full import RAW_SCHEMA
 
-        return RAW
+        return RAW_SCHEMA
 
-    def reader(self, schema: StructType) -> "Reader":  # noqa: ARG002 - the signature is PySpark's
-        return Reader(dict(self.options))
+    def reader(self, schema: StructType) -> "SpanReader":  # noqa: ARG002 - the signature is PySpark's
+        return SpanReader(dict(self.options))
 
 
-class Reader(DataSourceReader):  # type: ignore[misc]
+class SpanReader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
 
     def partitions(self) -> list[InputPartition]:
         spans = json.loads(self.options["spans"])
-        return [Part(Span(Partition(topic, number), start, stop)) for topic, number, start, stop in spans]
+        return [
+            SpanPartition(Span(Partition(topic, number), start, stop)) for topic, number, start, stop in spans
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)  # noqa: S101 - made above
+        assert isinstance(partition, SpanPartition)  # noqa: S101 - made above
         conf = cfg.ConfigOpts()
         files, directories = json.loads(self.options["config"])
         conf([], default_config_files=files, default_config_dirs=directories)
-        lent = transport.get_notification_transport(conf, self.options["url"])
-        try:
-            some: list[Delivery] = []
+        with drivers.open_driver(TransportURL.parse(conf, self.options["url"])) as driver:
+            batch: list[Delivery] = []
             size = 0
-            for delivery in lent.driver.read(partition.span):
-                some.append(delivery)
-                size += _size(delivery.record)
-                if len(some) == ROWS or size >= BYTES:
-                    yield _batch(some)
-                    some, size = [], 0
-            if some:
-                yield _batch(some)
-        finally:
-            lent.cleanup()
+            for delivery in driver.read(partition.span):
+                batch.append(delivery)
+                size += _size_in_bytes(delivery.record)
+                if len(batch) == BATCH_ROWS or size >= BATCH_BYTES:
+                    yield _record_batch(batch)
+                    batch, size = [], 0
+            if batch:
+                yield _record_batch(batch)
 
 
-def _size(record: Record) -> int:
+def _size_in_bytes(record: Record) -> int:
     return sum(
         len(part or b"") for part in (record.value, record.key, *(value for _, value in record.headers))
     )
 
 
-def _batch(deliveries: list[Delivery]) -> pa.RecordBatch:
+def _record_batch(deliveries: list[Delivery]) -> pa.RecordBatch:
     records, partitions, offsets, timestamps = zip(*deliveries, strict=True)
     columns = [
         pa.array([partition.topic for partition in partitions], pa.string()),

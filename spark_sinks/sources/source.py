@@ -15,7 +15,7 @@ from spark_sinks.sources import driver
 
 NAMESPACE = "spark_sinks.sources"
 
-# As jars.fetch; a person at a terminal gets a bar with it.
+# As jars.fetch; on a terminal with a progress bar.
 Fetch = Callable[[str], Sequence[Path]]
 
 
@@ -28,7 +28,7 @@ class Source(Protocol):
         """Return the jars that Spark must have; ``fetch`` gets a set of them by its name."""
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
-        """Return the records of the spans, with the columns of ``decode.RAW``."""
+        """Return the records of the spans, with the columns of ``decode.full.RAW_SCHEMA``."""
 
 
 def load(url: DriverURL) -> Source:
@@ -37,7 +37,7 @@ def load(url: DriverURL) -> Source:
     return make(url)
 
 
-class ByDriver:
+class DriverSource:
     """Reads through the transport's own driver, in Python, a task for each span."""
 
     def __init__(self, url: DriverURL) -> None:
@@ -51,10 +51,10 @@ class ByDriver:
         return ()
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
-        spark.dataSource.register(driver.DriverSource)
+        spark.dataSource.register(driver.DriverDataSource)
         conf = self._url.conf
         read = [conf.config_file or [], conf.config_dir or []] if "config_file" in conf else [[], []]
-        reader = spark.read.format(driver.DriverSource.name()).options(
+        reader = spark.read.format(driver.DriverDataSource.name()).options(
             url=str(self._url),
             spans=json.dumps([[*span.partition, span.start, span.stop] for span in spans]),
             config=json.dumps(read),

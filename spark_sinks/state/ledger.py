@@ -23,6 +23,8 @@ from spark_sinks.state import safe_files
 from spark_sinks.state.plan import Plan, Ranges, add
 
 FORMAT = 2
+CHECKPOINT_DIRECTORY = "_job"
+"""The name of the checkpoint inside an output directory, when no other is configured."""
 COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
 """What is noted of each batch, beside its malformed records by reason."""
 
@@ -212,7 +214,7 @@ def _save(path: Path, value: Mapping[str, Any]) -> None:
     """Write a file that is there whole or not at all, also after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    with open(part, "w", encoding="utf-8", opener=safe_files.anew) as file:
+    with open(part, "w", encoding="utf-8", opener=safe_files.open_new) as file:
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())

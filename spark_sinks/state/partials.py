@@ -20,7 +20,7 @@ SCHEMAS = {
     "seen": dedupe.SEEN,
 }
 UNITS = ["metric", "start", "width"]
-PART = 1_000_000
+PAIRED_ROWS = 1_000_000
 """Starts and ends of durations that are paired at a time, about: to pair them takes a kilobyte for each."""
 
 
@@ -33,7 +33,7 @@ def save(table: pa.Table, path: "os.PathLike[str]") -> None:
     """Write a file of parquet that is there whole or not at all."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f"{os.fspath(path)}.part"
-    with open(part, "wb", opener=safe_files.anew) as file:
+    with open(part, "wb", opener=safe_files.open_new) as file:
         parquet.write_table(table, file)
         file.flush()
         os.fsync(file.fileno())
@@ -82,13 +82,13 @@ def changed(ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup
     And of some others, when ``since`` lies within a file of several batches.
     """
     mine = pc.field("metric").isin([metric.name for metric in metrics])
-    fresh = pieces(ledger, "partials", since)
-    new = load("partials", [path(ledger, "partials", piece) for piece in fresh], mine)
+    new_files = pieces(ledger, "partials", since)
+    new = load("partials", [path(ledger, "partials", piece) for piece in new_files], mine)
     found = new
     if since and len(new):
         first, last = pc.min_max(new["start"]).as_py().values()
         near = mine & (pc.field("start") >= first) & (pc.field("start") <= last)
-        before = [piece for piece in pieces(ledger, "partials") if piece not in fresh]
+        before = [piece for piece in pieces(ledger, "partials") if piece not in new_files]
         old = load("partials", _near(ledger, "partials", before, first, last), near)
         found = _only(pa.concat_tables([old, new]), new)
     merged = rollup.merge(found, unite)
@@ -111,11 +111,11 @@ def _changed_durations(
     ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup.Unite
 ) -> pa.Table:
     """Make the partials of the windows that new events changed, a part of the pairs at a time."""
-    fresh = [path(ledger, "pairs", piece) for piece in pieces(ledger, "pairs", since)]
+    new_files = [path(ledger, "pairs", piece) for piece in pieces(ledger, "pairs", since)]
     if not since:
-        made = _all(durations.partials(each, metrics, unite) for each in _parts(fresh))
+        made = _all(durations.partials(each, metrics, unite) for each in _parts(new_files))
         return rollup.merge(made, unite)
-    new = load("pairs", fresh, columns=["pair", "time"])
+    new = load("pairs", new_files, columns=["pair", "time"])
     if not len(new):
         return rollup.PARTIAL.empty_table()
     reach = durations.reach(new, metrics)
@@ -136,7 +136,7 @@ def _changed_durations(
 def _parts(paths: Sequence[Path], near: Any = None) -> Iterator[pa.Table]:
     """Read starts and ends, a part at a time; those of a pair are together."""
     rows = sum(parquet.read_metadata(path).num_rows for path in paths)
-    count = 1 << (rows // PART).bit_length()
+    count = 1 << (rows // PAIRED_ROWS).bit_length()
     for number in range(count):
         own = pc.bit_wise_and(pc.field("pair"), count - 1) == number
         yield load("pairs", paths, own if near is None else own & near)

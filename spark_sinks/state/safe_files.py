@@ -4,7 +4,7 @@ import contextlib
 import os
 
 
-def anew(path: str, flags: int) -> int:
+def open_new(path: str, flags: int) -> int:
     """Open a file that was not there, as an ``opener`` of ``open``.
 
     One that a process of ours left goes first. What somebody planted in its place is not

@@ -18,9 +18,9 @@ from spark_sinks.engine import rollup
 from spark_sinks.state import partials
 from spark_sinks.state.ledger import Ledger, Segment
 
-EVERY = 16
+MERGE_AFTER_BATCHES = 16
 """Batches after which their files are merged."""
-ROWS = 200_000
+MAX_FILE_ROWS = 200_000
 """Of a merged file at most, so that merging costs the same however much there is. A batch that
 has more stays by itself."""
 
@@ -33,7 +33,7 @@ def merge(ledger: Ledger, unite: rollup.Unite, horizon: float) -> None:
     Within the ledger's ``locked``. Ids are merged as far as they are forgotten together.
     """
     done, last = ledger.merged(), ledger.last()
-    if last - done.until < EVERY:
+    if last - done.until < MERGE_AFTER_BATCHES:
         return
     made = {}
     for kind in partials.SCHEMAS:
@@ -67,7 +67,11 @@ def _ends(table: pa.Table, kind: str) -> tuple[float, float]:
 def _groups(pieces: list[Segment], apart: float) -> list[list[Segment]]:
     groups: list[list[Segment]] = []
     for piece in pieces:
-        if groups and _joined([*groups[-1], piece]).rows <= ROWS and _width([*groups[-1], piece]) <= apart:
+        if (
+            groups
+            and _joined([*groups[-1], piece]).rows <= MAX_FILE_ROWS
+            and _width([*groups[-1], piece]) <= apart
+        ):
             groups[-1].append(piece)
         else:
             groups.append([piece])

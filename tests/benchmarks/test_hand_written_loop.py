@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.spark import hand_written_loop, traffic
 from notifier_kafka.contract.driver import Delivery, Partition, Record
-from spark_sinks.language import metrics
+from spark_sinks.language import metrics_file
 from tests.shared.spark import recount
 
 NAMES = {
@@ -45,7 +45,7 @@ def test_the_same_metrics() -> None:
         Delivery(each.record, Partition("t", 0), number, each.stamp / 1000)
         for number, each in enumerate(messages)
     ]
-    wanted = metrics.default()
+    wanted = metrics_file.default()
     assert {metric.name for metric in wanted} == set(NAMES)
     truth = recount.rows(deliveries, wanted, behind=10**9, ahead=10**9)
     found = {

@@ -508,7 +508,7 @@ def test_the_demonstration_ends_when_its_job_does(cli: Cli) -> None:
     page = str(cli.home / "page.html")
     code, out, err = cli.run("--config-file", str(file), "demo", "--count", "10", "-o", page, url=None)
     assert (code, out) == (4, "")
-    assert "aggregate ended with exit code 5: [spark_sinks] window: '1 minute' is no span of time" in err
+    assert "aggregate ended with exit code 5: [spark_sinks] window: '1 minute' is not a time span" in err
     assert not pathlib.Path(page).exists()
 
 

@@ -15,7 +15,7 @@ from spark_sinks.decode import full
 from spark_sinks.engine import aggregate, durations, rollup
 from spark_sinks.engine.sketches import Sketches
 from spark_sinks.language import metrics, metrics_file
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import rows
 from tests.shared.spark import recount, rig, traffic
@@ -104,7 +104,7 @@ def raw(spark: SparkSession, some: Sequence[Delivery]) -> DataFrame:
         )
         for one in some
     ]
-    return spark.createDataFrame(found, full.RAW).coalesce(2)
+    return spark.createDataFrame(found, full.RAW_SCHEMA).coalesce(2)
 
 
 def batch(
@@ -142,7 +142,7 @@ def test_one_batch_or_several_and_a_recount(spark: SparkSession, declared: tuple
 
 
 def test_the_default_set(spark: SparkSession) -> None:
-    wanted = metrics.default()
+    wanted = metrics_file.default()
     everything = deliveries()
     found = figures(spark, *batch(spark, everything, wanted), wanted)
     assert recount.compare(found, recount.rows(everything, wanted), wanted) == []
@@ -151,7 +151,7 @@ def test_the_default_set(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("size", [30, 5_000, 60_000])
 def test_sketches_do_not_tell_how_they_were_united(spark: SparkSession, size: int) -> None:
-    wanted = (Metric("d", "distinct", "", value=Path("payload")),)
+    wanted = (Metric("d", "distinct", "", value=FieldPath("payload")),)
     ids = spark.range(size).withColumn("text", F.col("id").cast("string"))
     parts = [1, 2, 7]
     estimates = set()

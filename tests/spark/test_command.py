@@ -47,7 +47,7 @@ def run(
             "bad.yaml, line 2: unknown kind 'cuont'; did you mean",
         ),
         (["--metrics", "none.yaml"], Exit.CONFIGURATION, "none.yaml cannot be read: No such file"),
-        (["--window", "1 minute"], Exit.CONFIGURATION, "window: '1 minute' is no span of time"),
+        (["--window", "1 minute"], Exit.CONFIGURATION, "window: '1 minute' is not a time span"),
         (["--output", "parqet:x"], Exit.CONFIGURATION, "did you mean parquet?"),
         (["--output", "parquet:taken"], Exit.CONFIGURATION, "taken is not empty and not of this program"),
         (

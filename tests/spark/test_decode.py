@@ -19,7 +19,7 @@ LOGGED = datetime.datetime(2026, 11, 18, 8, tzinfo=datetime.UTC)
 
 def frame_of(spark: SparkSession, records: list[corpus.Raw]) -> DataFrame:
     rows = [("t", 0, offset, LOGGED, None, *record) for offset, record in enumerate(records)]
-    return spark.createDataFrame(rows, full.RAW)
+    return spark.createDataFrame(rows, full.RAW_SCHEMA)
 
 
 def read(spark: SparkSession, records: list[corpus.Raw]) -> list[Row]:
@@ -116,7 +116,7 @@ def test_the_time_is_the_events_unless_it_is_absurd(spark: SparkSession) -> None
 
 def test_the_good_and_the_malformed_are_all(spark: SparkSession) -> None:
     decoded = full.decode(frame_of(spark, [flat(None), (b"{", ()), (None, ()), flat(None)]))
-    assert [row.offset for row in full.good(decoded).collect()] == [0, 3]
+    assert [row.offset for row in full.notifications(decoded).collect()] == [0, 3]
     assert [tuple(row) for row in full.malformed(decoded).drop("logged").collect()] == [
         ("t", 0, 1, "not JSON"),
         ("t", 0, 2, "a tombstone"),
@@ -126,7 +126,7 @@ def test_the_good_and_the_malformed_are_all(spark: SparkSession) -> None:
 def test_where_the_codec_reads_more(spark: SparkSession) -> None:
     """The two known differences, so that nobody is surprised: both are malformed here."""
     digits = b'{"priority": "INFO", "payload": ' + b"1" * 1001 + b"}"
-    large = b'{"priority": "INFO", "payload": "' + b"x" * full.MAX_SIZE + b'"}'
+    large = b'{"priority": "INFO", "payload": "' + b"x" * full.MAX_VALUE_BYTES + b'"}'
     for value in (digits, large):
         assert codec.decode(Record("t", value)).priority == "INFO"
     reasons = [row.reason for row in read(spark, [(digits, ()), (large, ())])]

@@ -110,7 +110,7 @@ def test_absurd_stamps(spark: SparkSession, tmp_path: Path) -> None:
         0,
     ]
     stamped(made, [each if each != second else second * 10**6 for each in stamps])
-    sums = made.run(spark, rig.bounds(), [f"parquet:{tmp_path}/out"])
+    sums = made.run(spark, rig.limits(), [f"parquet:{tmp_path}/out"])
     assert (sums.decoded, sums.duplicate, sums.malformed, sums.misdated) == (5, 4, 1, 1)
     found = {key[:2]: value for key, value in made.parquet("out").items()}
     # Of each two copies one counts, with a time of its own or of the log: both are the same.
@@ -166,7 +166,7 @@ def test_one_batch_and_many(spark: SparkSession, tmp_path: Path) -> None:
         made = rig.Rig(tmp_path, METRICS)
         made.ledger = type(made.ledger)(tmp_path / f"checkpoint-{batch_records}")
         output = f"parquet:{tmp_path}/out-{batch_records}"
-        sums = made.run(spark, rig.bounds(horizon=90.0, batch_records=batch_records), [output])
+        sums = made.run(spark, rig.limits(deduplicate_seconds=90.0, batch_records=batch_records), [output])
         found.append((sums.decoded, sums.duplicate, made.parquet(f"out-{batch_records}")))
         assert sums.batches == (1 if batch_records == 1000 else 6)
     assert found[0] == found[1]

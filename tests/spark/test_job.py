@@ -14,7 +14,7 @@ from stevedore import ExtensionManager
 
 from notifier_kafka.contract.driver import Record
 from notifier_kafka.errors import LogUnusable
-from spark_sinks.language.field_paths import Path as Where
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Duration, Metric, Window
 from spark_sinks.state import segments
 from tests.shared.spark import recount, rig, traffic
@@ -22,11 +22,11 @@ from tests.shared.spark import recount, rig, traffic
 HOUR = (Window.tumbling(3600),)
 # Few, because every query over each costs its time; the durations because they go over batches.
 FEW = (
-    Metric("count", "count", "n", group_by=(("event_type", Where("event_type")),), windows=HOUR),
-    Metric("sum", "sum", "B", value=Where("payload", ("size",)), windows=HOUR),
-    Metric("users", "distinct", "u", value=Where("payload", ("user",)), windows=HOUR),
-    Metric("top", "top", "n", value=Where("publisher_id"), windows=HOUR, k=2),
-    Metric("took", "max", "s", value=Duration(keys=(Where("payload", ("id",)),)), windows=HOUR),
+    Metric("count", "count", "n", group_by=(("event_type", FieldPath("event_type")),), windows=HOUR),
+    Metric("sum", "sum", "B", value=FieldPath("payload", ("size",)), windows=HOUR),
+    Metric("users", "distinct", "u", value=FieldPath("payload", ("user",)), windows=HOUR),
+    Metric("top", "top", "n", value=FieldPath("publisher_id"), windows=HOUR, k=2),
+    Metric("took", "max", "s", value=Duration(keys=(FieldPath("payload", ("id",)),)), windows=HOUR),
 )
 
 
@@ -34,19 +34,19 @@ def test_runs_that_stop_and_go_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Files are merged between the runs: with sketches, starts and ends, and ids that come again.
-    monkeypatch.setattr(segments, "EVERY", 1)
+    monkeypatch.setattr(segments, "MERGE_AFTER_BATCHES", 1)
     made = rig.Rig(tmp_path, FEW)
     sent = traffic.records(traffic.notifications(300))
     made.publish([*sent[:200], *sent[50:60]])
     outputs = [f"{kind}:{tmp_path}/{kind}" for kind in ("parquet", "csv", "json")]
     outputs.append(f"jdbc:sqlite:{tmp_path}/rows.db")
 
-    first = made.run(spark, rig.bounds(records=120), outputs)
+    first = made.run(spark, rig.limits(records=120), outputs)
     assert (first.read, first.batches) == (120, 1)
     made.publish([*sent[200:], *sent[70:80]])
-    second = made.run(spark, rig.bounds(batch_records=150), outputs)
+    second = made.run(spark, rig.limits(batch_records=150), outputs)
     assert second.batches == 2
-    again = made.run(spark, rig.bounds(), outputs)
+    again = made.run(spark, rig.limits(), outputs)
     assert (again.read, again.batches, again.rows) == (0, 0, {})
     assert made.ledger.merged().until == 3
     assert len(list((tmp_path / "checkpoint" / "partials").iterdir())) == 1
@@ -116,11 +116,11 @@ def test_beginning_at_the_end_a_backfill_and_a_loss(spark: SparkSession, tmp_pat
     outputs = [f"jdbc:sqlite:{tmp_path}/rows.db"]
     sent = traffic.records(traffic.notifications(100))
     made.publish(sent[:60])
-    assert made.run(spark, rig.bounds(start="latest"), outputs).read == 0
+    assert made.run(spark, rig.limits(start="latest"), outputs).read == 0
     made.publish(sent[60:])
-    assert made.run(spark, rig.bounds(start="latest"), outputs).read == len(sent) - 60
-    assert made.run(spark, rig.bounds(since=0.0), outputs).read == 60
-    assert made.run(spark, rig.bounds(since=0.0), outputs).read == 0
+    assert made.run(spark, rig.limits(start="latest"), outputs).read == len(sent) - 60
+    assert made.run(spark, rig.limits(since=0.0), outputs).read == 60
+    assert made.run(spark, rig.limits(since=0.0), outputs).read == 0
     counted = made.truth()
     assert table(tmp_path / "rows.db") == counted
 
@@ -129,12 +129,12 @@ def test_beginning_at_the_end_a_backfill_and_a_loss(spark: SparkSession, tmp_pat
     with pytest.raises(
         LogUnusable, match=r"t\.info, partition \d: \d+ records before offset \d+ were deleted"
     ):
-        made.run(spark, rig.bounds(), outputs)
+        made.run(spark, rig.limits(), outputs)
     late = traffic.records(traffic.notifications(5, seed=9))
     made.publish(late)
-    again = made.run(spark, rig.bounds(allow_loss=True), outputs)
+    again = made.run(spark, rig.limits(allow_loss=True), outputs)
     assert (again.lost, again.read) == (10, len(late))
-    assert made.run(spark, rig.bounds(), outputs).lost == 0
+    assert made.run(spark, rig.limits(), outputs).lost == 0
     assert sum(table(tmp_path / "rows.db").values()) == sum(counted.values()) + 5
 
 
@@ -149,18 +149,18 @@ def test_where_a_run_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     made.publish([record._replace(key=keys[number % 3]) for number, record in enumerate(sent[:12])])
     middle = time.time()
     made.publish([record._replace(key=keys[1]) for record in sent[12:15]])
-    assert made.run(spark, rig.bounds(since=middle, records=1)).read == 1
+    assert made.run(spark, rig.limits(since=middle, records=1)).read == 1
     made.publish([record._replace(key=keys[2]) for record in sent[15:17]])
     # Two are left of what is later, and two came: the twelve before are not counted by themselves.
-    assert made.run(spark, rig.bounds()).read == 4
-    assert made.run(spark, rig.bounds(since=0.0, until=middle)).read == 12
+    assert made.run(spark, rig.limits()).read == 4
+    assert made.run(spark, rig.limits(since=0.0, until=middle)).read == 12
 
     # All of one partition is lost: that is said once.
     made.publish([record._replace(key=keys[0]) for record in sent[17:20]])
     made.driver.admin().purge_topic("t.info")
-    lossy = made.run(spark, rig.bounds(allow_loss=True))
+    lossy = made.run(spark, rig.limits(allow_loss=True))
     assert (lossy.lost, lossy.read) == (3, 0)
-    assert (made.run(spark, rig.bounds()).lost, made.ledger.last()) == (0, lossy.batches + 3)
+    assert (made.run(spark, rig.limits()).lost, made.ledger.last()) == (0, lossy.batches + 3)
 
 
 def _partitions(made: rig.Rig) -> dict[bytes, int]:
@@ -212,17 +212,17 @@ def test_a_sink_of_others_that_fails_and_catches_up(
     outputs = [f"parquet:{tmp_path}/out", guest, f"jdbc:sqlite:{tmp_path}/rows.db"]
     sent = traffic.records(traffic.notifications(100))
     made.publish(sent[:60])
-    first = made.run(spark, rig.bounds(), outputs)
+    first = made.run(spark, rig.limits(), outputs)
     assert first.failures == {guest: "the disk is on fire"}
     assert set(first.rows) == {outputs[0], outputs[2]}
     made.publish(sent[60:])
-    second = made.run(spark, rig.bounds(), outputs)
+    second = made.run(spark, rig.limits(), outputs)
     assert set(second.failures) == {guest}
     truth = made.truth()
     assert made.parquet("out") == table(tmp_path / "rows.db") == truth
 
     broken.unlink()
-    third = made.run(spark, rig.bounds(), outputs)
+    third = made.run(spark, rig.limits(), outputs)
     assert (third.read, third.failures, list(third.rows)) == (0, {}, [guest])
     assert len(json.loads((place / "2.json").read_text())) == len(truth)
     assert made.parquet("out") == table(tmp_path / "rows.db") == truth
@@ -240,7 +240,7 @@ def test_a_batch_of_many_topics(spark: SparkSession, tmp_path: Path) -> None:
     topics = [f"t{number:02}" for number in range(18)]
     for topic, record in zip(topics, sent, strict=True):
         made.publish([record._replace(topic=topic, key=b"same"), Record(topic, b"[]", b"same")])
-    sums = made.run(spark, rig.bounds(), topics=["t??"])
+    sums = made.run(spark, rig.limits(), topics=["t??"])
     assert (sums.read, sums.decoded, sums.duplicate, sums.malformed) == (36, 17, 1, 18)
     [noted] = (tmp_path / "checkpoint" / "malformed").glob("*.json")
     found = [json.loads(line) for line in noted.read_text().splitlines()]

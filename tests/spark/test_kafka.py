@@ -24,7 +24,7 @@ from notifier_kafka.errors import ConfigurationError, LogUnusable, TransportUnav
 from notifier_kafka.testing.clusters import kafka_cluster, make_kafka_cluster
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka.local.broker_users import Security
-from spark_sinks.sources import kafka, source
+from spark_sinks.sources import kafka_properties, source
 from spark_sinks.state import plan
 from tests.long.spark import test_kills
 from tests.shared.spark import recount, rig, standalone, traffic
@@ -44,7 +44,7 @@ def test_a_job_over_kafka(
     made.publish(sent[:200])
     figures = f"{kafka_cluster.url.rstrip('/')}/figures"
     outputs = [f"jdbc:sqlite:{tmp_path}/rows.db", figures, f"openmetrics:{tmp_path}/m.prom", "console:"]
-    first = made.run(spark, rig.bounds(records=150), outputs, ["aggregated"])
+    first = made.run(spark, rig.limits(records=150), outputs, ["aggregated"])
     # A partition and a topic that were not there in the first run.
     grow(kafka_cluster, "aggregated.info", 4)
     made.driver.admin().create_topic("aggregate.more.info", 1)
@@ -52,7 +52,7 @@ def test_a_job_over_kafka(
     # Without a key a client may put them all into one partition; a key each fills the new one.
     rest = [record._replace(key=b"%d" % number) for number, record in enumerate(sent[200:])]
     made.publish([*rest, *sent[:30], *more])
-    second = made.run(spark, rig.bounds(), outputs, ["aggregat*.info"])
+    second = made.run(spark, rig.limits(), outputs, ["aggregat*.info"])
     assert first.read == 150
     assert first.read + second.read == len(sent) + 30 + len(more)
     assert {"aggregated.info[3]", "aggregate.more.info[0]"} <= set(second.offsets)
@@ -91,7 +91,7 @@ def test_a_job_over_tls_with_a_login(spark: SparkSession, tmp_path: Path, make_k
     cluster = make_kafka_cluster(security=Security(tls=True, sasl="scram"))
     made = rig.Rig(tmp_path, test_job.FEW[:1], cluster.url, str(cluster.ini()))
     made.publish(traffic.records(traffic.notifications(40, seed=5), "secret.info"))
-    made.run(spark, rig.bounds(), [f"parquet:{tmp_path}/out"], ["secret"])
+    made.run(spark, rig.limits(), [f"parquet:{tmp_path}/out"], ["secret"])
     assert made.parquet("out") == made.truth(["secret.info"])
     made.transport.cleanup()
 
@@ -148,9 +148,9 @@ def test_a_topic_that_is_deleted_when_it_is_to_be_read(
             LogUnusable, match=r"topic gone\.info, partition 0: .* are gone, with the topic"
         ) as caught,
     ):
-        made.run(spark, rig.bounds(), [output], ["gone", "stays"])
+        made.run(spark, rig.limits(), [output], ["gone", "stays"])
     assert "\n" not in str(caught.value)
-    again = made.run(spark, rig.bounds(allow_loss=True), [output], ["gone", "stays"])
+    again = made.run(spark, rig.limits(allow_loss=True), [output], ["gone", "stays"])
     assert (again.lost, again.failures) == (held.stop, {})
     assert "topic gone.info is gone: what was counted of it stays, what came later is lost" in caplog.messages
     truth = made.truth(["stays.info"])
@@ -184,7 +184,7 @@ def test_a_broker_that_restarts_while_it_is_read(
     with at("batch 1: planned", restart):
         while not made.ledger.last():
             try:
-                made.run(spark, rig.bounds(), [output], ["read"])
+                made.run(spark, rig.limits(), [output], ["read"])
             except TransportUnavailable as error:
                 # It may take longer than anybody waits: then the next run does it, and a line says so.
                 said.append(str(error))
@@ -226,7 +226,7 @@ def test_submitted_to_a_cluster(tmp_path: Path, kafka_cluster: Any) -> None:
 
 def properties(text: str, *, ini: str = "") -> dict[str, str]:
     conf = rig.conf(ini)
-    return kafka.properties(TransportURL.parse(conf, text))
+    return kafka_properties.of_driver(TransportURL.parse(conf, text))
 
 
 def test_the_drivers_options_as_javas(tmp_path: Path) -> None:

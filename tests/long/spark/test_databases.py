@@ -79,13 +79,13 @@ def test_a_batch_that_is_written_again(output: str) -> None:
 
 
 def test_a_batch_that_is_too_large_for_one_statement(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql, "SIZE", 1000)
+    monkeypatch.setattr(postgresql, "STATEMENT_CHARACTERS", 1000)
     one = sink.load(output, rig.conf())
     one.last("me")
     for batch, count in ((1, 60), (2, 50)):
         groups: list[dict[str, str | None]] = [{"n": f"{number}"} for number in range(count)]
         found = test_sinks.made(*(("m", n % 3, group, float(batch)) for n, group in enumerate(groups)))
-        listed = postgresql.parts(found)
+        listed = postgresql.batch_texts(found)
         assert len(listed) > 5
         assert max(map(len, listed)) <= 1000 + len("[]")
         one.write("me", batch, found)
@@ -180,7 +180,7 @@ def test_a_server_that_is_away_when_a_run_begins(
         finally:
             door.cursor().execute(f"{allow} true")
     assert f"jdbc:postgresql://{server.USER}:***@" in str(caught.value)
-    assert "the other outputs have everything" in str(caught.value)
+    assert "the other outputs are complete" in str(caught.value)
     assert made.parquet("out") == made.truth()
     assert test_kills.run(made, "", jvm()) == 0
     rows = reader.read(output, "*", None, None)
@@ -218,7 +218,7 @@ def test_what_is_wrong_is_said_in_a_line_without_the_password(
         assert "\n" not in str(caught.value)
     # The password may also stand where psql looks for it.
     monkeypatch.setenv("PGPASSWORD", server.PASSWORD)
-    assert postgresql.arguments(url.replace(":se%3Acr%2Fet", ""))["password"] == server.PASSWORD
+    assert postgresql.connection_arguments(url.replace(":se%3Acr%2Fet", ""))["password"] == server.PASSWORD
 
 
 @pytest.mark.parametrize(
@@ -262,10 +262,12 @@ def test_a_password_that_is_not_encoded(odd: str) -> None:
 def test_what_is_encrypted() -> None:
     modes = {"": None, "?sslmode=prefer": None, "?sslmode=disable": False}
     for query, context in modes.items():
-        assert postgresql.arguments(f"postgresql://u@h/d{query}")["ssl_context"] is context
-    strict = postgresql.arguments("postgresql://u@h/d?sslmode=verify-full")["ssl_context"]
+        assert postgresql.connection_arguments(f"postgresql://u@h/d{query}")["ssl_context"] is context
+    strict = postgresql.connection_arguments("postgresql://u@h/d?sslmode=verify-full")["ssl_context"]
     assert strict.check_hostname
-    assert not postgresql.arguments("postgresql://u@h/d?sslmode=require")["ssl_context"].check_hostname
+    assert not postgresql.connection_arguments("postgresql://u@h/d?sslmode=require")[
+        "ssl_context"
+    ].check_hostname
 
 
 def rows(made: rig.Rig, topic: str) -> list[dict[str, Any]]:
@@ -309,7 +311,7 @@ def test_rows_to_a_topic(tmp_path: Path, kafka_cluster: Any) -> None:
 def test_a_topic_is_needed(tmp_path: Path) -> None:
     (tmp_path / "nk.conf").write_text("[DEFAULT]\ntransport_url = kafka://h/\n")
     conf = rig.conf(str(tmp_path / "nk.conf"))
-    assert isinstance(sink.load("kafka:t", conf), kafka.LogSink)
+    assert isinstance(sink.load("kafka:t", conf), kafka.KafkaSink)
     for output in ("kafka:", "kafka://h/", "kafka://u:pw@h"):
         with pytest.raises(ConfigurationError, match="output kafka: on kafka://") as caught:
             sink.load(output, conf)

@@ -128,7 +128,7 @@ def test_again_and_again_until_it_is_asked_to_end(jvm: Callable[[], dict[str, st
     # A bar while it works, drawn over by the sums.
     assert re.search(rb"\r\x1b\[K[^\r\n]* 0 of 3\d records, batch 1, \d+ of \d+ tasks", seen)
     assert re.search(rb"\r\x1b\[Knotifier-kafka: t\.info\[\d\]: offsets 0 to \d+\r\n", seen)
-    assert re.search(rb" read in 1 batches: 30 counted, \d malformed, 0 duplicate; ", seen)
+    assert re.search(rb" read in 1 batch: 30 counted, \d malformed, 0 duplicate; ", seen)
     assert sorted(path.name for path in (tmp_path / "checkpoint/plans").iterdir()) == sorted(
         path.name for path in (tmp_path / "checkpoint/counted").iterdir()
     )
@@ -168,14 +168,14 @@ def test_python_workers_that_are_killed(spark: SparkSession, tmp_path: Path) -> 
     killing.start()
     try:
         with pytest.raises(MessagingException) as caught:
-            made.run(spark, rig.bounds(), [output])
+            made.run(spark, rig.limits(), [output])
     finally:
         ended.set()
         killing.join()
     assert killed
     assert "\n" not in str(caught.value)
     assert made.ledger.last() == 0
-    assert made.run(spark, rig.bounds(), [output]).read == len(sent)
+    assert made.run(spark, rig.limits(), [output]).read == len(sent)
     assert recount.compare(test_job.table(tmp_path / "rows.db"), made.truth(), made.metrics) == []
 
 

@@ -17,7 +17,7 @@ import json, socket, struct, sys
 from spark_sinks.engine import session
 
 key = "spark.hadoop.fs.s3a.secret.key"
-spark = session.start(session.Settings(master="local[1]", memory="700m", extra={key: sys.argv[1]}))
+spark = session.start(session.SessionSettings(master="local[1]", memory="700m", extra={key: sys.argv[1]}))
 context = spark.sparkContext
 with open(f"/proc/{context._gateway.proc.pid}/cmdline", "rb") as file:
     command = file.read().decode().split("\\0")
@@ -92,12 +92,12 @@ def test_nobody_speaks_to_a_local_spark_without_its_secret(started: dict[str, An
 def test_a_cluster_has_a_secret_of_its_own_or_none() -> None:
     """Spark makes none there, and would not start."""
     for given in (
-        session.Settings(master="spark://head:7077"),
-        session.Settings(extra={"spark.master": "spark://head:7077"}),
-        session.Settings(master="local-cluster[2,1,1024]"),
+        session.SessionSettings(master="spark://head:7077"),
+        session.SessionSettings(extra={"spark.master": "spark://head:7077"}),
+        session.SessionSettings(master="local-cluster[2,1,1024]"),
     ):
         assert "spark.authenticate" not in session.properties(given)
-    assert session.properties(session.Settings(master="local"))["spark.authenticate"] == "true"
+    assert session.properties(session.SessionSettings(master="local"))["spark.authenticate"] == "true"
 
 
 def test_a_file_of_properties_that_would_not_count_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

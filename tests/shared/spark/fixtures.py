@@ -17,7 +17,7 @@ def spark() -> "Iterator[SparkSession]":
     from notifier_kafka.jvm import jars
     from spark_sinks.engine import session
 
-    started = session.start(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    started = session.start(session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     yield started
     started.stop()
     with warnings.catch_warnings():
@@ -39,7 +39,9 @@ def jvm() -> Iterator[Callable[[], dict[str, str]]]:
     from spark_sinks.engine import session
 
     os.environ["JAVA_HOME"] = str(java.home_for_spark(java.find(java.SPARK)))
-    properties = session.properties(session.Settings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
+    properties = session.properties(
+        session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA))
+    )
     gateway = launch_gateway(SparkConf().setAll(list(properties.items())))
 
     def lend() -> dict[str, str]:

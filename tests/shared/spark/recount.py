@@ -18,7 +18,7 @@ from notifier_kafka.contract.driver import Delivery
 from notifier_kafka.errors import DecodeError
 from notifier_kafka.notification import Notification
 from notifier_kafka.wire import codec
-from spark_sinks.language.field_paths import Path
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Condition, Constant, Duration, Latency, Metric
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -63,7 +63,7 @@ def _decoded(deliveries: Iterable[Delivery], behind: int, ahead: int) -> Iterabl
         yield notification, delivery, round(time, 6)
 
 
-def _at(notification: Notification, path: Path) -> Any:
+def _at(notification: Notification, path: FieldPath) -> Any:
     publisher = notification.publisher_id
     if path.root == "host":
         return publisher.partition(".")[2] if publisher and "." in publisher else None

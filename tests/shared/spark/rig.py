@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 
 from notifier_kafka.contract.driver import Delivery, Driver, Limits, Record
 from notifier_kafka.publishing import transport
-from spark_sinks.decode.limits import Bounds, Clock
+from spark_sinks.decode.clock_tolerance import ClockTolerance
 from spark_sinks.job import job, settings
-from spark_sinks.job.run_report import Sums
-from spark_sinks.language import metrics
+from spark_sinks.job.run_limits import RunLimits
+from spark_sinks.job.run_report import RunReport
+from spark_sinks.language import metrics_file
 from spark_sinks.language.metrics import Metric
 from spark_sinks.outputs import files, sink
 from spark_sinks.state import ledger
@@ -28,11 +29,11 @@ def conf(ini: str = "") -> cfg.ConfigOpts:
 
 
 # The events are of a fixed day, and the log is of today.
-CLOCK = Clock(behind=10_000 * 86_400, ahead=10_000 * 86_400)
+CLOCK = ClockTolerance(behind=10_000 * 86_400, ahead=10_000 * 86_400)
 
 
-def bounds(**changes: Any) -> Bounds:
-    return Bounds(clock=CLOCK, **changes)
+def limits(**changes: Any) -> RunLimits:
+    return RunLimits(clock=CLOCK, **changes)
 
 
 class Rig:
@@ -42,7 +43,7 @@ class Rig:
         self, directory: Path, wanted: Sequence[Metric] | None = None, url: str = "", ini: str = ""
     ) -> None:
         self.directory = directory
-        self.metrics = wanted or metrics.default()
+        self.metrics = wanted or metrics_file.default()
         self.url = url or f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
         self.transport = transport.get_notification_transport(conf(ini), self.url)
         self.driver: Driver = self.transport.driver
@@ -57,14 +58,14 @@ class Rig:
     def run(
         self,
         spark: SparkSession | None,
-        bounds: Bounds,
+        limits: RunLimits,
         outputs: Sequence[str] = (),
         topics: Sequence[str] = ("t",),
-    ) -> Sums:
+    ) -> RunReport:
         sinks = {output: sink.load(output, conf()) for output in outputs}
         made = job.Job(spark, self.driver, self.ledger, self.metrics, sinks)
-        with self.ledger.locked({"input": self.driver.url.masked()}, settings.digests(self.metrics)):
-            return made.run(topics, bounds)
+        with self.ledger.locked({"input": self.driver.url.masked()}, settings.metric_digests(self.metrics)):
+            return made.run(topics, limits)
 
     def deliveries(self, names: Sequence[str] = ("t.info",)) -> Iterator[Delivery]:
         for span in self.driver.spans(names):

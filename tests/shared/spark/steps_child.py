@@ -21,7 +21,7 @@ def work(what: str, place: Path) -> None:
     if what == "output":
         compaction.compact(place)
     else:
-        segments.EVERY = 3
+        segments.MERGE_AFTER_BATCHES = 3
         segments.merge(ledger.Ledger(place), lambda _: sys.exit("no sketch is in there"), 3600.0)
 
 

@@ -25,7 +25,7 @@ def test_a_line_for_each_metric_group_and_width() -> None:
     rows = [("m", times[n], times[n + 1], "{}", float(n), "B") for n in range(3)]
     rows.append(("m", times[0], "2026-11-19T07:00:00Z", "{}", 9.0, "B"))
     rows.append(("m", times[2], times[3], '{"a": null}', 5.0, "B"))
-    assert list(sparklines.of(rows)) == [
+    assert list(sparklines.lines_of(rows)) == [
         ("m", '{"a": null}', "B", "60s", times[2], times[3], 5.0, 5.0, "█"),
         ("m", "{}", "B", "60s", times[0], times[3], 0.0, 2.0, "▁▅█"),
         ("m", "{}", "B", "86400s", times[0], "2026-11-19T07:00:00Z", 9.0, 9.0, "█"),

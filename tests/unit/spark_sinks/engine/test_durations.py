@@ -117,12 +117,12 @@ def test_all_of_a_window_is_looked_at(tmp_path: Path, name: str) -> None:
     assert sink | figures(kept, 1) == truth([*old, *new])
 
 
-@pytest.mark.parametrize("part", [partials.PART, 40])
+@pytest.mark.parametrize("part", [partials.PAIRED_ROWS, 40])
 @pytest.mark.parametrize("seed", range(4))
 def test_batches_in_any_order(tmp_path: Path, seed: int, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts that come late, and much later than their ends, by times that lie upon the bounds as well."""
-    monkeypatch.setattr(segments, "EVERY", 5)
-    monkeypatch.setattr(partials, "PART", part)
+    monkeypatch.setattr(segments, "MERGE_AFTER_BATCHES", 5)
+    monkeypatch.setattr(partials, "PAIRED_ROWS", part)
     chance = random.Random(seed)
     kept = ledger.Ledger(tmp_path)
     # On the hour now and then: a start just within reach, an end in the last moment of a window.

@@ -7,7 +7,7 @@ from notifier_kafka.cli.output import progress_bar
 from notifier_kafka.errors import LogUnusable, TransportUnavailable
 from spark_sinks.cli import progress
 from spark_sinks.engine import spark_errors
-from spark_sinks.job.run_report import Position
+from spark_sinks.job.run_report import RunProgress
 
 JAVAS = """An error occurred while calling o1.count.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed
@@ -39,7 +39,7 @@ notifier_kafka.errors.LogUnusable: the file is not a database
     ],
 )
 def test_one_line_says_the_cause(said: str, kind: type[Exception], brief: str) -> None:
-    made = spark_errors.translated(Py4JError(said), 7)
+    made = spark_errors.translate(Py4JError(said), 7)
     assert type(made) is kind
     assert str(made) == f"Spark: {brief}; the next run does batch 7 again"
 
@@ -47,19 +47,19 @@ def test_one_line_says_the_cause(said: str, kind: type[Exception], brief: str) -
 @pytest.mark.parametrize(
     ("position", "tasks", "said"),
     [
-        (Position(0, 2000, 1, 1000), [], "░" * 30 + " 0 of 2,000 records, batch 1"),
+        (RunProgress(0, 2000, 1, 1000), [], "░" * 30 + " 0 of 2,000 records, batch 1"),
         (
-            Position(1000, 2000, 2, 1000),
+            RunProgress(1000, 2000, 2, 1000),
             [(1, 2), (3, 6)],
             "█" * 18 + "░" * 12 + " 1,000 of 2,000 records, batch 2, 4 of 8 tasks",
         ),
         (
-            Position(2000, 2000, 2, 1000),
+            RunProgress(2000, 2000, 2, 1000),
             [(2, 2)],
             "█" * 30 + " 2,000 of 2,000 records, batch 2, 2 of 2 tasks",
         ),
     ],
 )
-def test_a_bar(position: Position, tasks: list[tuple[int, int]], said: str) -> None:
-    done, words = progress.reached(position, tasks)
+def test_a_bar(position: RunProgress, tasks: list[tuple[int, int]], said: str) -> None:
+    done, words = progress.describe_progress(position, tasks)
     assert progress_bar.format_line("aggregate", done, position.total, words) == f"aggregate  {said}"

@@ -1,4 +1,4 @@
-"""``--every`` and the bounds of a run, in this process and without Spark: nothing is there to be read."""
+"""``--every`` and the limits of a run, in this process and without Spark: nothing is there to be read."""
 
 import argparse
 import contextlib
@@ -57,11 +57,11 @@ def run(url: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *arguments: 
     kept = ledger.Ledger(directory / "checkpoint")
 
     @contextlib.contextmanager
-    def opened(*_: object) -> Iterator[job.Job]:
+    def open_job(*_: object) -> Iterator[job.Job]:
         with kept.locked({"input": url}, {}):
             yield job.Job(None, lent.driver, kept, (), {"broken": Broken()})
 
-    monkeypatch.setattr(wiring, "opened", opened)
+    monkeypatch.setattr(wiring, "open_job", open_job)
     try:
         return aggregate._run(lent.driver, settings.read(rig.conf()), args.topic, args)
     finally:
@@ -72,7 +72,7 @@ def run(url: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *arguments: 
 def test_an_output_that_failed_is_in_the_exit_code_of_who_is_asked_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(Partial, match="broken: the disk is gone; the other outputs have everything"):
+    with pytest.raises(Partial, match="broken: the disk is gone; the other outputs are complete"):
         run(f"sqlite:///{tmp_path}/log.db", tmp_path, monkeypatch, "--every", "1h")
 
 
@@ -93,16 +93,16 @@ def test_a_broker_that_is_away_is_asked_again(tmp_path: Path, monkeypatch: pytes
     assert len(said) == 1
 
 
-def test_arguments_become_bounds(tmp_path: Path) -> None:
+def test_arguments_become_limits(tmp_path: Path) -> None:
     driver = rig.Rig(tmp_path).driver
     chosen = settings.read(rig.conf())
-    bounds = {
+    expected_limits = {
         (): (None, "earliest", None, False),
         ("--since", "end"): (None, "latest", None, False),
         ("--since", "beginning"): (0.0, "earliest", None, False),
         ("--since", "2026-11-18T00:00:00Z"): (1_794_960_000.0, "earliest", None, False),
         ("--max-records", "5", "--allow-loss"): (None, "earliest", 5, True),
     }
-    for arguments, expected in bounds.items():
-        made = aggregate._bounds(driver, chosen, asked(*arguments))
+    for arguments, expected in expected_limits.items():
+        made = aggregate._limits(driver, chosen, asked(*arguments))
         assert (made.since, made.start, made.records, made.allow_loss) == expected

@@ -11,6 +11,7 @@ from notifier_kafka.errors import ConfigurationError, DriverLoadFailure
 from notifier_kafka.url import TransportURL
 from spark_sinks.engine import session
 from spark_sinks.job import settings, wiring
+from spark_sinks.language import metrics_file
 from spark_sinks.sources import source
 from tests.shared.spark import rig
 
@@ -34,13 +35,15 @@ def test_properties_of_spark_may_hold_commas(tmp_path: Path) -> None:
     assert properties(tmp_path, ",".join(one_each)) == expected
     assert properties(tmp_path, ", ".join(one_each[:2]), *one_each[2:]) == expected
     assert properties(tmp_path) == {}
-    made = session.properties(session.Settings(extra=expected | {"spark.sql.ansi.enabled": "true"}))
+    made = session.properties(session.SessionSettings(extra=expected | {"spark.sql.ansi.enabled": "true"}))
     assert made.items() >= expected.items()
     assert made["spark.sql.ansi.enabled"] == "false"
 
 
 def test_jars_of_the_user_are_beside_ours() -> None:
-    given = session.Settings(jars=[Path("/a.jar"), Path("/b.jar")], extra={"spark.jars": "/c.jar,/d.jar"})
+    given = session.SessionSettings(
+        jars=[Path("/a.jar"), Path("/b.jar")], extra={"spark.jars": "/c.jar,/d.jar"}
+    )
     assert session.properties(given)["spark.jars"] == "/a.jar,/b.jar,/c.jar,/d.jar"
 
 
@@ -87,3 +90,15 @@ def test_a_key_of_a_store_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "spark_properties" in out
     assert "hunter2" not in out
+
+
+def test_the_digests_of_metrics_stay() -> None:
+    """Checkpoints hold them: another digest means to them that the metric counts something else."""
+    assert settings.metric_digests(metrics_file.default()) == {
+        "notifications.count": "0194e4f5cff3cc17",
+        "notifications.error_share": "1a48bcb17993878d",
+        "notifications.duration": "954083eb9cacecab",
+        "notifications.busiest": "36abb91e4c8d34ad",
+        "notifications.latency": "7525ba8ba3d3bd6d",
+        "notifications.latency.max": "6c3b2b14e847dcd8",
+    }

@@ -4,12 +4,14 @@ import pathlib
 import re
 import subprocess
 import sys
+from importlib import resources
 
 import pytest
 
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks.language import field_paths, metrics, metrics_file
-from spark_sinks.language.field_paths import Path
+from spark_sinks import language
+from spark_sinks.language import field_paths, metrics_file
+from spark_sinks.language.field_paths import FieldPath
 from spark_sinks.language.metrics import Condition, Constant, Duration, Latency, Metric, Selection, Window
 from tests.shared.checkout import ROOT
 
@@ -61,22 +63,22 @@ def test_everything_a_file_may_say(tmp_path: pathlib.Path) -> None:
             ("compute.*",),
             ("INFO", "WARN"),
             (
-                Condition(Path("payload", ("state",)), "equals", "active"),
-                Condition(Path("payload", ("flavor", "memory mb")), "above", 512),
-                Condition(Path("payload", ("tags",)), "exists", operand=False),
-                Condition(Path("host"), "one_of", ("a", "b")),
+                Condition(FieldPath("payload", ("state",)), "equals", "active"),
+                Condition(FieldPath("payload", ("flavor", "memory mb")), "above", 512),
+                Condition(FieldPath("payload", ("tags",)), "exists", operand=False),
+                Condition(FieldPath("host"), "one_of", ("a", "b")),
             ),
         ),
-        Path("payload", ("flavor", "vcpus")),
-        (("host", Path("host")), ("project", Path("payload", ("tenant_id",)))),
+        FieldPath("payload", ("flavor", "vcpus")),
+        (("host", FieldPath("host")), ("project", FieldPath("payload", ("tenant_id",)))),
         (minute, hour, day),
     )
     assert (slow.value, slow.percentiles, slow.windows) == (Latency(), (50.0, 99.9), (Window(30, 30),))
-    keys = (Path("payload", ("id",)), Path("context", ("request_id",)))
+    keys = (FieldPath("payload", ("id",)), FieldPath("context", ("request_id",)))
     assert (reboot.value, reboot.windows) == (Duration(".start", ".end", keys, 7200), (Window(10, 10),))
-    assert (sizes.value, sizes.bounds) == (Path("payload", ("disks", 0, "size")), (0.0, 1.5, 10.0))
+    assert (sizes.value, sizes.bounds) == (FieldPath("payload", ("disks", 0, "size")), (0.0, 1.5, 10.0))
     assert five.value == Constant(5)
-    assert (who.value, who.k) == (Path("publisher_id"), 3)
+    assert (who.value, who.k) == (FieldPath("publisher_id"), 3)
 
 
 # The line at fault is the one with the mark, and what is said about it.
@@ -85,44 +87,50 @@ REFUSED = [
     ("metrics:\n- name: a\n  kind: count\n  gruop_by: host #!", "'gruop_by'; did you mean 'group_by'?"),
     ("metrics:\n- name: a\n  kind: count\n  colour: red #!", "unknown key 'colour'; known are name, kind"),
     ("metrics:\n- {name: a, kind: count}\n- {name: a, kind: sum} #!", "'a' is taken by the metric on line 2"),
-    ("metrics:\n- name: a\n  name: b #!\n  kind: sum", "the key 'name' stands twice"),
+    ("metrics:\n- name: a\n  name: b #!\n  kind: sum", "the key 'name' occurs twice"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $.payload[*].x #!", "wildcards, filters and slices"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $.paylod.x #!", "no 'paylod'; did you mean payload?"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $ #!", "begins with one of payload"),
     ("metrics:\n- name: a\n  kind: sum\n  value: $[0] #!", "begins with one of payload"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: $.event_type.x #!", "is text, there is nothing below"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: \"$.payload['a\\\"'b']\" #!", "is none of .name"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: true #!", "value is no number"),
-    ("metrics:\n- name: a\n  kind: sum\n  value: .nan #!", "value is no number"),
-    (f"metrics:\n- name: a\n  kind: sum\n  value: {'9' * 400} #!", "value is too large a number"),
-    (f"metrics:\n- name: a\n  kind: sum\n  value: 0x{'f' * 400} #!", "value is too large a number"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: $.event_type.x #!", "is text and has nothing below"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: \"$.payload['a\\\"'b']\" #!", "is not .name"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: true #!", "value is not a number"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: .nan #!", "value is not a number"),
+    (f"metrics:\n- name: a\n  kind: sum\n  value: {'9' * 400} #!", "value is too large"),
+    (f"metrics:\n- name: a\n  kind: sum\n  value: 0x{'f' * 400} #!", "value is too large"),
     (
         f"metrics:\n- name: a\n  kind: histogram\n  value: latency\n  buckets: [-{'9' * 400}] #!",
         "buckets is too large",
     ),
     ("metrics:\n- {name: a, kind: distinct} #!", "distinct needs a value"),
-    ("metrics:\n- {name: a, kind: gap, value: latency} #!", "gap has no value"),
-    ("metrics:\n- {name: a, kind: top, value: {start: '*.a', end: '*.b', key: host}} #!", "of durations"),
-    ("metrics:\n- {kind: count} #!", "a metric has no name"),
-    ("metrics:\n- {name: a} #!", "the metric has no kind"),
+    ("metrics:\n- {name: a, kind: gap, value: latency} #!", "gap takes no value"),
+    (
+        "metrics:\n- {name: a, kind: top, value: {start: '*.a', end: '*.b', key: host}} #!",
+        "cannot count durations",
+    ),
+    ("metrics:\n- {kind: count} #!", "a metric needs a name"),
+    ("metrics:\n- {name: a} #!", "a metric needs a kind"),
     ("metrics:\n- name: a b #!\n  kind: count", "name 'a b' is not made of"),
-    ("metrics:\n- name: 5 #!\n  kind: count", "name is no text"),
-    ("metrics:\n- name: a\n  kind: count\n  window: 1 minute #!", "'1 minute' is no span of time such as"),
-    ("metrics:\n- name: a\n  kind: count\n  window: 0s #!", "'0s' is no span"),
-    ("metrics:\n- name: a\n  kind: count\n  window: {width: 5m, every: 2m} #!", "is a multiple of every"),
+    ("metrics:\n- name: 5 #!\n  kind: count", "name is not text"),
+    ("metrics:\n- name: a\n  kind: count\n  window: 1 minute #!", "'1 minute' is not a time span such as"),
+    ("metrics:\n- name: a\n  kind: count\n  window: 0s #!", "'0s' is not a time span"),
+    (
+        "metrics:\n- name: a\n  kind: count\n  window: {width: 5m, every: 2m} #!",
+        "must be a multiple of every",
+    ),
     ("metrics:\n- name: a\n  kind: count\n  window: {width: 1d, every: 1s} #!", "at most 100 times"),
-    ("metrics:\n- name: a\n  kind: count\n  window: {width: 1d} #!", "has width and every"),
-    ("metrics:\n- name: a\n  kind: count\n  window: 1h\n  rollups: [1d, 1m] #!", "a roll-up is wider"),
+    ("metrics:\n- name: a\n  kind: count\n  window: {width: 1d} #!", "needs width and every"),
+    ("metrics:\n- name: a\n  kind: count\n  window: 1h\n  rollups: [1d, 1m] #!", "a roll-up must be wider"),
     ("metrics:\n- name: a\n  kind: count\n  priority: [info, worn] #!", "'worn'; did you mean 'warn'?"),
     (
         "metrics:\n- name: a\n  kind: count\n  where:\n  - path: $.payload.x #!",
-        "has a path and one of equals",
+        "needs a path and one of equals",
     ),
     (
         "metrics:\n- name: a\n  kind: count\n  where: {path: host, above: x} #!",
         "where is a mapping, not a list",
     ),
-    ("metrics:\n- name: a\n  kind: count\n  where:\n  - {path: host, above: x} #!", "above is no number"),
+    ("metrics:\n- name: a\n  kind: count\n  where:\n  - {path: host, above: x} #!", "above is not a number"),
     (
         "metrics:\n- name: a\n  kind: count\n  where:\n  - {path: host, exists: x} #!",
         "neither true nor false",
@@ -132,27 +140,27 @@ REFUSED = [
     ("metrics:\n- name: a\n  kind: count\n  group_by: [] #!", "group_by is empty"),
     (
         "metrics:\n- name: a\n  kind: count\n  percentiles: [50] #!",
-        "of the kind percentiles, and this is count",
+        "belongs to the kind percentiles, and this metric's kind is count",
     ),
     ("metrics:\n- name: a\n  kind: percentiles\n  percentiles: [99, 50] #!\n  value: latency", "ascending"),
     (
         "metrics:\n- name: a\n  kind: percentiles\n  percentiles: [0] #!\n  value: latency",
         "above 0 and at most",
     ),
-    ("metrics:\n- name: a\n  kind: sum\n  value: 1.0e+25 #!", "value is beyond 1e+18: sums of it"),
-    ("metrics:\n- name: a\n  kind: top\n  k: 0 #!\n  value: host", "k is a whole number from 1"),
+    ("metrics:\n- name: a\n  kind: sum\n  value: 1.0e+25 #!", "value must be below 1e+18: larger sums"),
+    ("metrics:\n- name: a\n  kind: top\n  k: 0 #!\n  value: host", "k must be a whole number from 1"),
     ("metrics:\n- name: a\n  kind: max\n  value: #!\n    start: '*.s'\n    end: '*.e'", "key is missing"),
     (
         "metrics:\n- name: a\n  kind: max\n  value: {start: a, end: '*.e', key: host} #!",
-        "not of the form *.ending",
+        "'a' is not an ending of event types, such as *.start",
     ),
     ("metrics:\n- name: a\n  kind: max\n  value: {start: '*.e', end: '*.e', key: host} #!", "are the same"),
-    ("metrics: [ #!", "no YAML"),
+    ("metrics: [ #!", "not YAML"),
     ("metrics: {} #!", "metrics is a mapping, not a list"),
     ("metrics: [] #!", "metrics is empty"),
     ("metrics: [] #!\nmetric: []", "either 'metrics' or Ceilometer's"),
     ("mertics: [] #!", "unknown key 'mertics'; did you mean 'metrics'?"),
-    ("- a #!", "the file is no mapping"),
+    ("- a #!", "the file is not a mapping"),
     ("metrics: !!python/object:os.system {} #!", "metrics is a mapping"),
     ("metrics: !!int x #!", "cannot be read as int"),
     ("metrics: &a [*a] #!", "nested too deeply"),
@@ -172,7 +180,7 @@ def test_refusals_name_the_line(tmp_path: pathlib.Path, text: str, reason: str) 
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "is empty"), (b"\xff\xfe\x00", "no "), (b"\x00", "no YAML")]
+    ("content", "reason"), [(b"", "is empty"), (b"\xff\xfe\x00", "not "), (b"\x00", "not YAML")]
 )
 def test_files_that_are_none(tmp_path: pathlib.Path, content: bytes, reason: str) -> None:
     (tmp_path / "m").write_bytes(content)
@@ -205,12 +213,12 @@ def test_ceilometers_meters(tmp_path: pathlib.Path) -> None:
         "last",
         "MB",
         Selection(("compute.instance.create.end", "compute.instance.exists")),
-        Path("payload", ("memory_mb",)),
+        FieldPath("payload", ("memory_mb",)),
         (
-            ("resource_id", Path("payload", ("instance_id",))),
-            ("project_id", Path("payload", ("tenant_id",))),
-            ("user_id", Path("payload", ("user_id",))),
-            ("metadata.host", Path("payload", ("host",))),
+            ("resource_id", FieldPath("payload", ("instance_id",))),
+            ("project_id", FieldPath("payload", ("tenant_id",))),
+            ("user_id", FieldPath("payload", ("user_id",))),
+            ("metadata.host", FieldPath("payload", ("host",))),
         ),
     )
     assert (download.kind, image.value) == ("sum", Constant(1))
@@ -252,13 +260,13 @@ def test_the_style_of_ceilometers_own_file(tmp_path: pathlib.Path) -> None:
     assert memory.selection.event_types == ("server.change.*", "server.exists", "*.server.*")
     assert cores.selection == memory.selection
     assert dict(cores.group_by) == {
-        "metadata.host": Path("payload", ("node",)),
-        "metadata.flavour": Path("payload", ("flavour",)),
+        "metadata.host": FieldPath("payload", ("node",)),
+        "metadata.flavour": FieldPath("payload", ("flavour",)),
     }
     assert disk.selection.event_types == ("volume*",)
     assert dict(disk.group_by) == {
-        "metadata.a": Path("payload", ("x",)),
-        "metadata.b": Path("payload", ("z",)),
+        "metadata.a": FieldPath("payload", ("x",)),
+        "metadata.b": FieldPath("payload", ("z",)),
     }
 
 
@@ -286,7 +294,7 @@ def test_expressions_that_are_no_patterns(tmp_path: pathlib.Path, pattern: str) 
 
 @pytest.mark.parametrize("merged", ["<<: x", "<<: [x]", "<<: [{a: 1}, [b]]"])
 def test_what_cannot_be_merged(tmp_path: pathlib.Path, merged: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"line 2: << is no mapping"):
+    with pytest.raises(ConfigurationError, match=r"line 2: << is not a mapping"):
         metrics_file.read(write(tmp_path, f"metrics:\n- {{name: a, {merged}}}\n"))
 
 
@@ -298,13 +306,18 @@ def test_what_cannot_be_merged(tmp_path: pathlib.Path, merged: str) -> None:
         ("multi: [name]", "'multi'"),
         ("user_metadata: $.payload.metadata", "'user_metadata'"),
         ("project_id: {fields: $.payload.a, plugin: {name: split}}", "'plugin' and 'fields'"),
+        (
+            "volume: {fields: $.payload.a, plugin: {name: split}}",
+            "volume: Ceilometer's 'plugin' and 'fields'",
+        ),
         ("resource_id: $.payload.*.id", "wildcards"),
         ("resource_id: 5 * 3", "arithmetic is not supported"),
         ("colour: red", "unknown key 'colour'"),
     ],
 )
 def test_what_of_ceilometers_is_refused(tmp_path: pathlib.Path, change: str, reason: str) -> None:
-    meter = f"metric:\n- name: a\n  event_type: e\n  type: gauge\n  unit: u\n  volume: 1\n  {change}\n"
+    volume = "" if change.startswith("volume") else "volume: 1"
+    meter = f"metric:\n- name: a\n  event_type: e\n  type: gauge\n  unit: u\n  {volume}\n  {change}\n"
     with pytest.raises(ConfigurationError) as caught:
         metrics_file.read(write(tmp_path, meter))
     assert reason in str(caught.value)
@@ -329,7 +342,18 @@ def test_paths_are_spelled_as_they_are_read() -> None:
 
 
 def test_the_sample_is_the_default_set() -> None:
-    assert metrics_file.read(str(ETC / "metrics.yaml")) == metrics.default()
+    installed = resources.files(language) / "default_metrics.yaml"
+
+    assert (ETC / "metrics.yaml").read_text() == installed.read_text()
+    assert metrics_file.read(str(ETC / "metrics.yaml")) == metrics_file.default()
+
+
+@pytest.mark.parametrize(
+    ("window", "widths"), [(30, (30, 3600, 86_400)), (3600, (3600, 86_400)), (7200, (7200, 86_400))]
+)
+def test_the_default_set_has_windows_of_any_width(window: int, widths: tuple[int, ...]) -> None:
+    for metric in metrics_file.default(window):
+        assert metric.windows == tuple(map(Window.tumbling, widths))
 
 
 def test_a_file_is_validated_without_spark() -> None:

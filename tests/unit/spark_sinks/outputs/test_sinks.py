@@ -118,7 +118,7 @@ def test_openmetrics_refuse_metrics_that_become_one(tmp_path: Path, listed: str,
     )
     with (
         pytest.raises(ConfigurationError, match=re.escape(f"{tmp_path}/m.prom: {said}; rename one")),
-        wiring.opened(rig.Rig(tmp_path).driver, chosen, jars.fetch),
+        wiring.open_job(rig.Rig(tmp_path).driver, chosen, jars.fetch),
     ):
         pass
     assert not (tmp_path / "checkpoint").exists()

@@ -16,10 +16,10 @@ from pyspark.errors import PySparkException
 from notifier_kafka.contract.driver import Partition, Record, Span
 from notifier_kafka.errors import ConfigurationError, LogUnusable
 from notifier_kafka.url import TransportURL
-from spark_sinks.decode.limits import Bounds
-from spark_sinks.job import settings
+from spark_sinks.job import offset_discovery, settings
+from spark_sinks.job.run_limits import RunLimits
 from spark_sinks.outputs import kafka
-from spark_sinks.sources import offset_discovery, source, topic_patterns
+from spark_sinks.sources import source, topic_patterns
 from spark_sinks.state import ledger, partials, plan
 from spark_sinks.state.plan import Plan
 from tests.shared.spark import rig
@@ -104,7 +104,7 @@ def test_what_lies_between_the_position_and_a_later_time_is_named(tmp_path: Path
 
     def asked(since: int, until: int | None = None) -> tuple[list[tuple[int, int]], list[str]]:
         end = None if until is None else at[until]
-        found = offset_discovery.spans(made.driver, made.ledger, ["t"], Bounds(since=at[since], until=end))
+        found = offset_discovery.spans(made.driver, made.ledger, ["t"], RunLimits(since=at[since], until=end))
         return [
             (s.start, s.stop) for s in found.spans if s.partition == place and s.start < s.stop
         ], found.left_out
@@ -136,11 +136,11 @@ def test_what_is_lost_is_counted_once(tmp_path: Path, monkeypatch: pytest.Monkey
     made.publish([Record(topic, b"{}", b"k") for topic in ("a.info", "a.info", "b.info")])
     admin = made.driver.admin()
     monkeypatch.setattr(source, "load", lambda _: Losing(lambda: admin.purge_topic("b.info")))
-    with made.ledger.locked({"input": made.driver.url.masked()}, settings.digests(made.metrics)):
+    with made.ledger.locked({"input": made.driver.url.masked()}, settings.metric_digests(made.metrics)):
         made.ledger.write_plan(Plan(1, tuple(made.driver.spans(["a.info", "b.info"]))))
     # Of an interrupted batch two are gone already, and the last one goes when it is read.
     admin.purge_topic("a.info")
-    sums = made.run(None, Bounds(allow_loss=True), topics=["a", "b"])
+    sums = made.run(None, RunLimits(allow_loss=True), topics=["a", "b"])
     assert (sums.lost, sums.read, sums.batches) == (3, 0, 1)
 
 
@@ -156,8 +156,8 @@ def test_a_pattern_does_not_read_what_the_job_writes(tmp_path: Path) -> None:
     (tmp_path / "nk.conf").write_text("[DEFAULT]\ntransport_url = kafka://u:p@h/\n")
     conf = rig.conf(str(tmp_path / "nk.conf"))
     read = TransportURL.parse(conf, "kafka://h/")
-    assert kafka.written(outputs, read) == own | {"z", "z.batches"}
-    assert kafka.written(outputs[:1], TransportURL.parse(rig.conf(), "sqlite:///x")) == frozenset()
+    assert kafka.written_topics(outputs, read) == own | {"z", "z.batches"}
+    assert kafka.written_topics(outputs[:1], TransportURL.parse(rig.conf(), "sqlite:///x")) == frozenset()
 
 
 def test_a_plan_stays_until_it_is_counted(tmp_path: Path) -> None:

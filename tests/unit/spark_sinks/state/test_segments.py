@@ -76,7 +76,7 @@ def merge(kept: ledger.Ledger) -> None:
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "EVERY", 3)
+    monkeypatch.setattr(segments, "MERGE_AFTER_BATCHES", 3)
 
 
 def test_the_files_of_a_long_life_are_few_and_say_the_same(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_files_of_a_long_life_are_few_and_say_the_same(tmp_path: Path) -> No
 
 
 def test_files_do_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "ROWS", 10)
+    monkeypatch.setattr(segments, "MAX_FILE_ROWS", 10)
     kept = ledger.Ledger(tmp_path)
     for batch in range(1, 40):
         put(kept, batch)

@@ -14,7 +14,7 @@ from notifier_kafka.notification import Notification
 from notifier_kafka.wire import codec, json_library
 from spark_sinks.decode import fast, full
 from spark_sinks.engine import aggregate, column_pruning, dedupe, durations
-from spark_sinks.language import metrics
+from spark_sinks.language import metrics_file
 from tests.shared.spark import corpus
 from tests.spark import test_decode
 
@@ -49,7 +49,7 @@ def read(spark: SparkSession, records: list[corpus.Raw]) -> tuple[list[Row], lis
     text = F.col("payload").cast("string").alias("payload")
     kept = [name for name in FIELDS if name != "payload"]
     return (
-        quick.select("offset", "usual", *kept, text).orderBy("offset").collect(),
+        quick.select("offset", "is_fast", *kept, text).orderBy("offset").collect(),
         slow.select("offset", *kept, text).orderBy("offset").collect(),
     )
 
@@ -126,7 +126,7 @@ def test_a_payload_that_is_no_text_is_none(spark: SparkSession) -> None:
     value, headers = CODERS[0].encode(SENT._replace(payload={"a": "é"}), "envelope")
     assert value
     quick, slow = read(spark, [(value.replace(b"\\\\u00e9", b"\xff"), headers)])
-    assert (quick[0].usual, quick[0].payload, slow[0].reason) == (True, None, "not Unicode text")
+    assert (quick[0].is_fast, quick[0].payload, slow[0].reason) == (True, None, "not Unicode text")
 
 
 def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
@@ -150,16 +150,16 @@ def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
 def test_records_of_everything_else_are_left(spark: SparkSession) -> None:
     """A tombstone has neither value nor headers, and a source may yield no list of headers at all."""
     now = datetime.datetime(2026, 11, 18, tzinfo=datetime.UTC)
-    frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], full.RAW)
+    frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], full.RAW_SCHEMA)
     assert [row.usual for row in fast.decode(frame).collect()] == [False]
 
 
 def test_all_that_a_usual_record_goes_through_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
     """Spark does in steps what would be one method of more than a JVM compiles: a third longer for each."""
-    spark.createDataFrame([], full.RAW).write.parquet(str(tmp_path / "raw"))
-    wanted = metrics.default()
+    spark.createDataFrame([], full.RAW_SCHEMA).write.parquet(str(tmp_path / "raw"))
+    wanted = metrics_file.default()
     decoded = fast.decode(spark.read.parquet(str(tmp_path / "raw")), needed=column_pruning.payload(wanted))
-    kept = aggregate.prepare(decoded, wanted, F.col("usual"), *durations.events(wanted))
+    kept = aggregate.prepare(decoded, wanted, F.col("is_fast"), *durations.events(wanted))
     sizes = method_sizes(spark, dedupe.prepare(kept, [Span(Partition("t", 0), 0, 1)]))
     assert len(sizes) == 2
     assert max(sizes) <= int(spark.conf.get("spark.sql.codegen.hugeMethodLimit") or 0)

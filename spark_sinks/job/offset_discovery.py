@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from notifier_kafka.contract.driver import Driver, Span
 from notifier_kafka.errors import LogUnusable
-from spark_sinks.decode.limits import Bounds
+from spark_sinks.job.run_limits import RunLimits
 from spark_sinks.sources import topic_patterns
 from spark_sinks.state import plan
 from spark_sinks.state.ledger import Ledger
@@ -23,9 +23,9 @@ class Found(NamedTuple):
     left_out: list[str]
 
 
-def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], bounds: Bounds) -> Found:
-    """Look at what there is; ``bounds.records`` is not looked at."""
-    names = topic_patterns.existing(driver, wanted, bounds.own)
+def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], limits: RunLimits) -> Found:
+    """Look at what there is; ``limits.records`` is not looked at."""
+    names = topic_patterns.existing(driver, wanted, limits.own_topics)
     held, counted = driver.spans(names), ledger.counted()
     lost = [
         (
@@ -35,14 +35,14 @@ def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], bounds: Bounds)
         )
         for span, records in plan.check_retention(held, counted)
     ]
-    if bounds.since is not None:
-        found = driver.spans(names, bounds.since, bounds.until)
+    if limits.since is not None:
+        found = driver.spans(names, limits.since, limits.until)
         # Of a partition with nothing in that time it is to be noted from where to go on.
         unknown = [span for span in found if span.start == span.stop and span.partition not in counted]
         wide = uncounted(ledger, found)
         return Found(wide + unknown, lost, _left_out(plan.passed_over(wide, held, counted)))
-    ends = held if bounds.until is None else driver.spans(names, None, bounds.until)
-    return Found(plan.following(ends, counted, bounds.start), lost, [])
+    ends = held if limits.until is None else driver.spans(names, None, limits.until)
+    return Found(plan.following(ends, counted, limits.start), lost, [])
 
 
 def _left_out(spans: Sequence[Span]) -> list[str]:
@@ -93,10 +93,10 @@ def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
 
 
 def unplaced(
-    ledger: Ledger, spans: Sequence[Span], bounds: Bounds, planned: Sequence[Span] = ()
+    ledger: Ledger, spans: Sequence[Span], limits: RunLimits, planned: Sequence[Span] = ()
 ) -> list[Span]:
     """Return, as empty spans, from where to go on with the partitions that a batch does not read."""
-    return plan.unplaced(spans, ledger.counted(), planned, lost=bounds.since is None)
+    return plan.unplaced(spans, ledger.counted(), planned, lost=limits.since is None)
 
 
 def uncounted(ledger: Ledger, found: Sequence[Span]) -> list[Span]:

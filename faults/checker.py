@@ -1,26 +1,26 @@
-"""Decides from journals alone whether a delivery promise was broken. Shares no code with the product.
+"""Judges from histories alone whether a delivery promise was broken. Shares no code with the product.
 
-``python checker.py DIRECTORY POOL[=REPEATS]...`` reads ``*.journal`` there, prints the verdict and ends
-with 1 when a promise was broken. POOL is a pool that has to handle everything, REPEATS how often at most
-it may handle something again. A journal has one JSON object a line; ``what`` says what happened:
+``python checker.py DIRECTORY POOL[=REPEATS]...`` reads ``*.history`` there and prints the verdict. The
+exit code is 1 when a promise was broken. Each POOL has to handle everything, and may handle REPEATS
+notifications again at most. A history has one JSON object a line; ``type`` says what happened:
 
 ========================  ==========================================================================
-publisher: started        what an earlier life had accepted died with it, or arrives whenever it likes
-offered                   id, topic, key, number (grows within a key of one journal); before the call
+publisher: started        a new process; what an earlier one had accepted may arrive at any time, or never
+offered                   id, topic, key, number (grows within a key of one history); before the call
 accepted                  id; the call returned
-acknowledged              id, perhaps partition and offset; durable, says the product
-landed                    ids, places; these places, in no order, are those of these acknowledged ids
-spooled                   id; on the local disk, says the product
-failed                    id, reason; an error, says the product
-flushed                   left; with 0 all that is accepted so far and did not fail is acknowledged
-harness: erased           all that was offered before is promised no longer: somebody deleted it
-listener: listening       pool, topics; where nobody says it, a pool listens to everything
+acknowledged              id, perhaps partition and offset; the product says that it is durable
+receipts                  ids, locations; the receipts of these acknowledged ids, in any order
+spooled                   id; the product says that it is on the local disk
+failed                    id, reason; the product reported an error
+flushed                   left; with 0 all that was accepted so far and did not fail is acknowledged
+harness: erased           an administrator deleted what was offered before: it is promised no longer
+listener: listening       pool, topics; a pool without this event listens to everything
 handled                   pool, id, at, perhaps topic, key, number, message_id, partition, offset, returned
-refused                   pool, id, perhaps partition, offset, returned; the endpoint raised or wants it again
-set_aside                 pool, id; found among the dead letters of the pool
+refused                   pool, id, perhaps partition, offset, returned; the endpoint raised or requeued it
+dead_lettered             pool, id; it is among the dead letters of the pool
 ========================  ==========================================================================
 
-A line without its end was being written when its process was killed: it does not count.
+A line without its end does not count: its process was killed while it wrote it.
 """
 
 import argparse
@@ -32,9 +32,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-Line = dict[str, Any]
-Place = tuple[int, int]  # partition and offset
-ALL_LIVES = -1
+Event = dict[str, Any]
+Location = tuple[int, int]  # partition and offset
+ANY_PROCESS = -1
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Verdict:
     failed: int = 0
     handled: int = 0
     refused: int = 0
-    duplicated: int = 0
+    repeated: int = 0
     lost: int = 0
     beyond_bound: int = 0
     reordered: int = 0
@@ -57,10 +57,10 @@ class Verdict:
     examples: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
-    def faultless(self) -> bool:
+    def is_valid(self) -> bool:
         return not self.examples
 
-    def blame(self, what: str, example: str, count: int = 1) -> None:
+    def add_violation(self, what: str, example: str, count: int = 1) -> None:
         setattr(self, what, getattr(self, what) + count)
         self.examples.setdefault(what, example)
 
@@ -70,260 +70,271 @@ class Verdict:
         return "\n".join([row] + [f"{what}: {example}" for what, example in self.examples.items()])
 
 
-class Published:
-    """What publishers say."""
+class PublisherHistory:
+    """What all publishers recorded."""
 
     def __init__(self) -> None:
-        self.offered: dict[str, Line] = {}
-        self.acknowledged: dict[str, Line] = {}
-        self.landed: dict[tuple[str, ...], list[Place]] = {}
+        self.offered: dict[str, Event] = {}
+        self.acknowledged: dict[str, Event] = {}
+        self.receipts: dict[tuple[str, ...], list[Location]] = {}
         self.spooled: set[str] = set()
         self.failed: set[str] = set()
         self.erased = 0
 
     def is_orphan(self, each: str) -> bool:
-        """Tell whether its publisher died before anything was said of it: it may arrive whenever it likes."""
+        """Tell whether its process ended before anything was known of it: it may arrive at any time."""
         return self.offered[each]["died"] and each not in self.acknowledged and each not in self.spooled
 
     @property
     def promised(self) -> set[str]:
-        said = self.acknowledged.keys() | self.spooled
-        # Who never offered it is found out by that.
-        return {each for each in said if self.offered.get(each, {}).get("at", self.erased) >= self.erased}
+        confirmed = self.acknowledged.keys() | self.spooled
+        # What was never offered stays in: _check_acknowledged reports it.
+        return {
+            each for each in confirmed if self.offered.get(each, {}).get("at", self.erased) >= self.erased
+        }
 
-    def read(self, journal: str, lines: Iterable[Line]) -> None:
-        accepted: dict[str, Line] = {}
-        mine: list[Line] = []
-        life = 0
-        for line in lines:
-            match line["what"]:
+    def read(self, history: str, events: Iterable[Event]) -> None:
+        accepted: dict[str, Event] = {}
+        mine: list[Event] = []
+        process = 0
+        for event in events:
+            match event["type"]:
                 case "offered":
-                    mine.append(line | {"journal": journal, "life": life, "died": False})
-                    self.offered[line["id"]] = mine[-1]
-                # The failure may be told while the call returns.
-                case "accepted" if line["id"] not in self.failed:
-                    accepted[line["id"]] = line
-                case "acknowledged" | "landed":
-                    self._acknowledge(line)
+                    mine.append(event | {"history": history, "process": process, "died": False})
+                    self.offered[event["id"]] = mine[-1]
+                # A failure may be reported before the call returns.
+                case "accepted" if event["id"] not in self.failed:
+                    accepted[event["id"]] = event
+                case "acknowledged" | "receipts":
+                    self._acknowledge(event)
                 case "spooled":
-                    self.spooled.add(line["id"])
+                    self.spooled.add(event["id"])
                 case "failed":
-                    self.failed.add(line["id"])
-                    accepted.pop(line["id"], None)
+                    self.failed.add(event["id"])
+                    accepted.pop(event["id"], None)
                 case "started":
                     accepted.clear()
-                    life += 1
-                    _end_life(mine)
+                    process += 1
+                    _end_process(mine)
                 case "erased":
-                    self.erased = max(self.erased, line["at"])
-                case "flushed" if not line["left"]:
+                    self.erased = max(self.erased, event["at"])
+                case "flushed" if not event["left"]:
                     self.acknowledged = accepted | self.acknowledged
 
-    def _acknowledge(self, line: Line) -> None:
-        if line["what"] == "landed":
-            ids, places = line["ids"], line["places"]
+    def _acknowledge(self, event: Event) -> None:
+        if event["type"] == "receipts":
+            ids, locations = event["ids"], event["locations"]
         else:
-            self.acknowledged[line["id"]] = line
-            ids, places = [line["id"]], [(line.get("partition"), line.get("offset"))]
-        # A broker that was sent something again may know no more than that it has it.
-        if all(offset is not None and offset >= 0 for _, offset in places):
-            self.landed[tuple(ids)] = [(number, offset) for number, offset in places]
+            self.acknowledged[event["id"]] = event
+            ids, locations = [event["id"]], [(event.get("partition"), event.get("offset"))]
+        # For a record that was sent twice a broker may not know the offset.
+        if all(offset is not None and offset >= 0 for _, offset in locations):
+            self.receipts[tuple(ids)] = [(number, offset) for number, offset in locations]
 
 
-def _end_life(offered: list[Line]) -> None:
+def _end_process(offered: list[Event]) -> None:
     for each in offered:
         each["died"] = True
     offered.clear()
 
 
-class Listened:
-    """What the listeners of one pool say."""
+class PoolHistory:
+    """What the listeners of one pool recorded."""
 
     def __init__(self) -> None:
         self.topics: set[str] = set()
-        self.handled: list[Line] = []
+        self.handled: list[Event] = []
         self.refused: set[str] = set()
-        self.refusals: list[Line] = []
-        self.set_aside: set[str] = set()
+        self.refusals: list[Event] = []
+        self.dead_lettered: set[str] = set()
 
-    def read(self, line: Line) -> None:
-        match line["what"]:
+    def read(self, event: Event) -> None:
+        match event["type"]:
             case "listening":
-                self.topics |= set(line["topics"])
+                self.topics |= set(event["topics"])
             case "handled":
-                self.handled.append(line)
+                self.handled.append(event)
             case "refused":
-                self.refused.add(line["id"])
-                self.refusals.append(line)
-            case "set_aside":
-                self.set_aside.add(line["id"])
+                self.refused.add(event["id"])
+                self.refusals.append(event)
+            case "dead_lettered":
+                self.dead_lettered.add(event["id"])
 
     def listens_to(self, topic: str | None) -> bool:
         return not self.topics or topic in self.topics
 
 
 def check(directory: str | pathlib.Path, pools: Mapping[str, int]) -> Verdict:
-    """Judge the journals of ``directory``; ``pools`` gives each the repetitions that it may have."""
-    published = Published()
-    listened: dict[str, Listened] = {pool: Listened() for pool in pools}
-    for path in sorted(pathlib.Path(directory).glob("*.journal")):
-        said = list(lines(path))
-        published.read(path.stem, said)
-        for line in said:
-            if "pool" in line:
-                listened.setdefault(line["pool"], Listened()).read(line)
+    """Judge the histories of ``directory``; ``pools`` says how many repetitions each may have."""
+    publishers = PublisherHistory()
+    histories: dict[str, PoolHistory] = {pool: PoolHistory() for pool in pools}
+    for path in sorted(pathlib.Path(directory).glob("*.history")):
+        events = list(read_events(path))
+        publishers.read(path.stem, events)
+        for event in events:
+            if "pool" in event:
+                histories.setdefault(event["pool"], PoolHistory()).read(event)
     verdict = Verdict(
-        offered=len(published.offered),
-        acknowledged=len(published.acknowledged),
-        spooled=len(published.spooled),
-        failed=len(published.failed),
+        offered=len(publishers.offered),
+        acknowledged=len(publishers.acknowledged),
+        spooled=len(publishers.spooled),
+        failed=len(publishers.failed),
     )
-    _check_acknowledged(published, verdict)
-    refused = {pool: each.refused for pool, each in listened.items()}
-    for pool, each in listened.items():
+    _check_acknowledged(publishers, verdict)
+    refused = {pool: each.refused for pool, each in histories.items()}
+    for pool, each in histories.items():
         others = set().union(*(ids for name, ids in refused.items() if name != pool))
         if pool in pools:
-            _check_lost(pool, each, published, verdict)
-        _check_origin(pool, each, published, verdict)
-        _check_places(pool, each, published, verdict)
+            _check_lost(pool, each, publishers, verdict)
+        _check_origin(pool, each, publishers, verdict)
+        _check_receipts(pool, each, publishers, verdict)
         _check_repeats(pool, each, others, pools.get(pool, 0), verdict)
-        _check_order(pool, each, published, verdict)
+        _check_order(pool, each, publishers, verdict)
     return verdict
 
 
-def lines(path: pathlib.Path) -> Iterator[Line]:
-    """Read the finished lines of a journal."""
+def read_events(path: pathlib.Path) -> Iterator[Event]:
+    """Read the finished events of a history."""
     with path.open("rb") as file:
-        # Not all of it at once: a publisher that goes on reads what its last life wrote.
+        # Line by line: a publisher that is started again reads its own long history.
         yield from (json.loads(line) for line in file if line.endswith(b"\n"))
 
 
-def _check_acknowledged(published: Published, verdict: Verdict) -> None:
-    for each in published.acknowledged.keys() & published.failed:
-        verdict.blame("false_acknowledged", f"{each}: acknowledged and failed")
-    for each in published.promised - published.offered.keys():
-        verdict.blame("invented", f"{each}: acknowledged or spooled, never offered")
+def _check_acknowledged(publishers: PublisherHistory, verdict: Verdict) -> None:
+    for each in publishers.acknowledged.keys() & publishers.failed:
+        verdict.add_violation("false_acknowledged", f"{each}: acknowledged and failed")
+    for each in publishers.promised - publishers.offered.keys():
+        verdict.add_violation("invented", f"{each}: acknowledged or spooled, never offered")
     owners: dict[tuple[str, int, int], str] = {}
-    promised = published.promised
-    for ids, places in published.landed.items():
-        # A topic that was deleted and made again begins anew.
+    promised = publishers.promised
+    for ids, locations in publishers.receipts.items():
+        # A topic that was deleted and created again uses the same offsets again.
         if not promised.issuperset(ids):
             continue
-        topic = published.offered.get(ids[0], {}).get("topic", "")
-        for place in places:
-            if (topic, *place) in owners:
-                other = owners[topic, *place]
-                verdict.blame("false_acknowledged", f"{ids[-1]} and {other} in one place: {place}")
-            owners[topic, *place] = ids[0]
+        topic = publishers.offered.get(ids[0], {}).get("topic", "")
+        for location in locations:
+            if (topic, *location) in owners:
+                other = owners[topic, *location]
+                verdict.add_violation(
+                    "false_acknowledged", f"{ids[-1]} and {other} have one location: {location}"
+                )
+            owners[topic, *location] = ids[0]
 
 
-def _check_lost(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
-    settled = {line["id"] for line in listened.handled} | listened.set_aside
-    for each in sorted(published.promised - settled):
-        if listened.listens_to(published.offered.get(each, {}).get("topic")):
-            verdict.blame("lost", f"{each}: pool {pool} never handled it")
+def _check_lost(pool: str, listeners: PoolHistory, publishers: PublisherHistory, verdict: Verdict) -> None:
+    settled = {event["id"] for event in listeners.handled} | listeners.dead_lettered
+    for each in sorted(publishers.promised - settled):
+        if listeners.listens_to(publishers.offered.get(each, {}).get("topic")):
+            verdict.add_violation("lost", f"{each}: pool {pool} never handled it")
 
 
-def _check_origin(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
-    """Find what nobody offered, what changed on its way, and what went to the wrong pool."""
+def _check_origin(pool: str, listeners: PoolHistory, publishers: PublisherHistory, verdict: Verdict) -> None:
+    """Find what was never offered, what has other content, and what is in the wrong pool."""
     names: dict[str, str] = {}
-    for line in listened.handled:
-        each = line["id"]
-        offered = published.offered.get(each)
+    for event in listeners.handled:
+        each = event["id"]
+        offered = publishers.offered.get(each)
         if offered is None:
-            verdict.blame("invented", f"{each}: handled by {pool}, never offered")
+            verdict.add_violation("invented", f"{each}: handled by {pool}, never offered")
             continue
         changed = [
-            name for name in ("topic", "key", "number") if line.get(name, offered[name]) != offered[name]
+            name for name in ("topic", "key", "number") if event.get(name, offered[name]) != offered[name]
         ]
         if changed:
-            verdict.blame("invented", f"{each}: offered {offered}, handled {line}")
-        name = line.get("message_id", "")
+            verdict.add_violation("invented", f"{each}: offered {offered}, handled {event}")
+        name = event.get("message_id", "")
         if names.setdefault(each, name) != name:
-            verdict.blame("invented", f"{each}: came with two message ids, {names[each]} and {name}")
-        if not listened.listens_to(offered["topic"]):
-            verdict.blame("wrong_pool", f"{each}: {pool} does not listen to {offered['topic']}")
-        if line.get("returned") and each not in listened.refused:
-            verdict.blame("invented", f"{each}: came back to {pool}, which had not refused it")
+            verdict.add_violation("invented", f"{each}: came with two message ids, {names[each]} and {name}")
+        if not listeners.listens_to(offered["topic"]):
+            verdict.add_violation("wrong_pool", f"{each}: {pool} does not listen to {offered['topic']}")
+        if event.get("returned") and each not in listeners.refused:
+            verdict.add_violation("invented", f"{each}: came back to {pool}, which had not refused it")
 
 
-def _check_places(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
-    """Compare where receipts say that something is with where it came from, of all times that it came.
+def _check_receipts(
+    pool: str, listeners: PoolHistory, publishers: PublisherHistory, verdict: Verdict
+) -> None:
+    """Compare the locations in receipts with those from where a notification was handled.
 
-    What was sent twice has two places, and comes from either first. So this counts only where
-    the pool went past the place of the receipt.
+    What was sent twice has two locations, and either may come first. So a receipt counts only when
+    the pool has read beyond its location.
     """
-    came: dict[str, list[Place]] = {}
+    came: dict[str, list[Location]] = {}
     past: dict[tuple[str, int], int] = {}
-    for line in listened.handled + listened.refusals:
-        topic = published.offered.get(line["id"], {}).get("topic", "")
-        if line.get("offset") is not None:
-            number, offset = line["partition"], line["offset"]
-            came.setdefault(line["id"], []).append((number, offset))
+    for event in listeners.handled + listeners.refusals:
+        topic = publishers.offered.get(event["id"], {}).get("topic", "")
+        if event.get("offset") is not None:
+            number, offset = event["partition"], event["offset"]
+            came.setdefault(event["id"], []).append((number, offset))
             past[topic, number] = max(offset, past.get((topic, number), -1))
-    promised = published.promised
-    for ids, places in published.landed.items():
-        topic = published.offered.get(ids[0], {}).get("topic", "")
-        if not all(past.get((topic, number), -1) >= offset for number, offset in places):
+    promised = publishers.promised
+    for ids, locations in publishers.receipts.items():
+        topic = publishers.offered.get(ids[0], {}).get("topic", "")
+        if not all(past.get((topic, number), -1) >= offset for number, offset in locations):
             continue
-        told = set(places)
+        in_receipts = set(locations)
         for each in promised.intersection(ids) & came.keys():
-            if told.isdisjoint(came[each]):
-                verdict.blame(
-                    "false_acknowledged", f"{each}: came to {pool} from {came[each]}, never from {places[:3]}"
+            if in_receipts.isdisjoint(came[each]):
+                verdict.add_violation(
+                    "false_acknowledged",
+                    f"{each}: came to {pool} from {came[each]}, never from {locations[:3]}",
                 )
 
 
-def _check_repeats(pool: str, listened: Listened, elsewhere: set[str], bound: int, verdict: Verdict) -> None:
-    times = collections.Counter(line["id"] for line in listened.handled)
+def _check_repeats(
+    pool: str, listeners: PoolHistory, elsewhere: set[str], bound: int, verdict: Verdict
+) -> None:
+    times = collections.Counter(event["id"] for event in listeners.handled)
     verdict.handled += len(times)
-    verdict.refused += len(listened.refused)
+    verdict.refused += len(listeners.refused)
     repeated = {each: count - 1 for each, count in times.items() if count > 1}
     total = sum(repeated.values())
-    verdict.duplicated += total
+    verdict.repeated += total
     if total <= bound:
         return
-    verdict.blame("beyond_bound", f"{pool} repeated {total}, allowed are {bound}", total - bound)
-    # Wanted again by another pool, and by that one alone.
-    for each in sorted(repeated.keys() & (elsewhere - listened.refused)):
-        verdict.blame("wrong_pool", f"{each}: came again to {pool}, which had not refused it")
+    verdict.add_violation("beyond_bound", f"{pool} repeated {total}, allowed are {bound}", total - bound)
+    # Only another pool had refused these.
+    for each in sorted(repeated.keys() & (elsewhere - listeners.refused)):
+        verdict.add_violation("wrong_pool", f"{each}: came again to {pool}, which had not refused it")
 
 
-def _check_order(pool: str, listened: Listened, published: Published, verdict: Verdict) -> None:
-    """Compare, within each key, the order in which things were first handled with that of the offers.
+def _check_order(pool: str, listeners: PoolHistory, publishers: PublisherHistory, verdict: Verdict) -> None:
+    """Compare, within each key, the order of first handling with the order of offers.
 
-    Repetitions say nothing: after a fault a pool goes back to its last commit. What was
-    refused comes back later than its neighbours by design. What a publisher had sent when it died
-    may wait in a broker while its next life publishes: it has its place in its own life only.
+    Repetitions do not count: after a fault a pool returns to its last commit. What was refused comes
+    back later than its neighbours by design. What a publisher had sent when it was killed may wait in
+    a broker while its next process publishes: its order is checked within its own process only.
     """
     seen: set[str] = set()
     last: dict[tuple[str, str, str | None, int], tuple[int, str]] = {}
-    for line in sorted(listened.handled, key=lambda line: line["at"]):
-        each = line["id"]
-        offered = published.offered.get(each)
-        if offered is None or each in seen or each in listened.refused:
+    for event in sorted(listeners.handled, key=lambda event: event["at"]):
+        each = event["id"]
+        offered = publishers.offered.get(each)
+        if offered is None or each in seen or each in listeners.refused:
             continue
         seen.add(each)
         if offered["key"] is None:
             continue
-        lives = {offered["life"]} if published.is_orphan(each) else {offered["life"], ALL_LIVES}
-        lanes = [(offered["journal"], offered["topic"], offered["key"], life) for life in lives]
-        before = max(last.get(lane, (-1, "")) for lane in lanes)
+        processes = {offered["process"]} if publishers.is_orphan(each) else {offered["process"], ANY_PROCESS}
+        sequences = [(offered["history"], offered["topic"], offered["key"], process) for process in processes]
+        before = max(last.get(sequence, (-1, "")) for sequence in sequences)
         if offered["number"] < before[0]:
-            verdict.blame("reordered", f"{each}: {pool} handled it after {before[1]}, key {offered['key']}")
+            verdict.add_violation(
+                "reordered", f"{each}: {pool} handled it after {before[1]}, key {offered['key']}"
+            )
         else:
-            last |= dict.fromkeys(lanes, (offered["number"], each))
+            last |= dict.fromkeys(sequences, (offered["number"], each))
 
 
 def _main() -> int:
-    parser = argparse.ArgumentParser(description="Judge journals of publishers and listeners.")
+    parser = argparse.ArgumentParser(description="Judge histories of publishers and listeners.")
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("pools", metavar="POOL[=REPEATS]", nargs="+")
     arguments = parser.parse_args()
     pools = {name: int(bound or 0) for name, _, bound in (each.partition("=") for each in arguments.pools)}
     verdict = check(arguments.directory, pools)
     print(verdict)
-    return 0 if verdict.faultless else 1
+    return 0 if verdict.is_valid else 1
 
 
 if __name__ == "__main__":

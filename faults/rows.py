@@ -1,4 +1,4 @@
-"""What came of a fault: a row of the table, and what of its times and memory breaks a promise."""
+"""The result of one run: a row of the table, and the limits of time and memory that it broke."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,60 +6,62 @@ from typing import Any
 
 from faults import timings
 
-STALL = timings.STALL  # seconds
-P99 = 0.001
-JUDGED = 1_000  # calls
-# What an outbox holds by default, and what docs/delivery.md promises that each that waits takes besides.
-BYTES, RECORDS, EACH = 64 * 2**20, 100_000, 2048
+STALL_SECONDS = timings.STALL_SECONDS
+P99_SECONDS = 0.001
+MIN_CALLS_FOR_P99 = 1_000  # of fewer a handful decides
+# Defaults of the outbox, and what each record in it takes besides at most: see docs/delivery.md.
+OUTBOX_BYTES, OUTBOX_RECORDS, RECORD_OVERHEAD_BYTES = 64 * 2**20, 100_000, 2048
 
 
 @dataclasses.dataclass
 class Row:
-    """What the table shows. ``wrong`` counts what was invented, mispooled or falsely acknowledged.
+    """One row. ``wrong`` counts what was invented, in the wrong pool or falsely acknowledged.
 
-    ``handled``, ``duplicated`` and ``bound`` count over both pools; each is held to half of the bound.
+    ``handled``, ``repeated`` and ``repeat_bound`` are sums over both pools; each pool may have half
+    of the bound. Times are seconds, memory is in megabytes.
     """
 
     fault: str
     bus: str
-    times: int
+    injections: int
     seconds: float
     offered: int
     acknowledged: int
     failed: int
     handled: int
     lost: int
-    duplicated: int
-    bound: int
+    repeated: int
+    repeat_bound: int
     reordered: int
     wrong: int
     stall: float
-    ours: float
+    own_stall: float
     p99: float
     noise: float
-    first: float
+    first_call: float
     recovery: float
-    growth: float
+    memory_growth: float
     calls: int
-    bounded: float
+    memory_bound: float
     broken: list[str]
 
 
-def promised(options: Mapping[str, Any], offered: int) -> float:
-    """Return the megabytes by which a publisher with such options may grow: what waits was offered."""
-    records = min(offered, options.get("notifications.outbox_records", RECORDS))
-    once = options.get("notifications.outbox_bytes", BYTES) + records * EACH
+def allowed_growth(options: Mapping[str, Any], offered: int) -> float:
+    """Return the megabytes by which a publisher with these options may grow."""
+    records = min(offered, options.get("notifications.outbox_records", OUTBOX_RECORDS))
+    once = options.get("notifications.outbox_bytes", OUTBOX_BYTES) + records * RECORD_OVERHEAD_BYTES
     return float(once * (2 if "notifications.spool_dir" in options else 1)) / 2**20
 
 
-def late(timed: timings.Timings, bounded: float) -> list[str]:
-    """Say what took too long, or more memory than is promised, and was not the machine's doing."""
-    said = []
-    if timed.ours > STALL:
-        said.append(f"stall: a call took {timed.ours * 1e3:.0f} ms that no processor was late for")
-    # Of fewer a handful decides.
-    if timed.p99 - timed.noise > P99 and timed.calls >= JUDGED:
-        said.append(f"p99: {timed.p99 * 1e3:.2f} ms, {timed.noise * 1e3:.2f} ms of it for any process")
-    if timed.growth > bounded:
-        said.append(f"memory: a publisher grew by {timed.growth:.0f} MB, allowed are {bounded:.0f}")
-    return said
+def broken_limits(timed: timings.Timings, memory_bound: float) -> list[str]:
+    """List the broken limits of time and memory, without what the machine caused."""
+    broken = []
+    if timed.own_stall > STALL_SECONDS:
+        broken.append(f"stall: a call took {timed.own_stall * 1e3:.0f} ms, and the machine was not the cause")
+    if timed.p99 - timed.noise > P99_SECONDS and timed.calls >= MIN_CALLS_FOR_P99:
+        broken.append(f"p99: {timed.p99 * 1e3:.2f} ms, {timed.noise * 1e3:.2f} ms of it noise")
+    if timed.memory_growth > memory_bound:
+        broken.append(
+            f"memory: a publisher grew by {timed.memory_growth:.0f} MB, allowed are {memory_bound:.0f}"
+        )
+    return broken

@@ -1,282 +1,263 @@
-"""A load, the harm that a fault does under it, and the row that comes of it."""
+"""One run: a fault under a workload, and the row of its result."""
 
 import contextlib
-import dataclasses
 import pathlib
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from faults import checker, timings
-from faults.harness import BATCH, ENVIRONMENT, PATIENCE, Actor, Scene, opened, until
-from faults.history import Journal
-from faults.rows import Row, late, promised
-from faults.topology.topologies import Place
+from faults.fault import Fault, Workload
+from faults.harness import Case, opened_case
+from faults.history import History
+from faults.processes import BATCH_RECORDS, ENVIRONMENT, TIMEOUT_SECONDS, WorkloadProcess, wait_until
+from faults.rows import Row, allowed_growth, broken_limits
+from faults.topology.topologies import Topology
 
-POOL = "crew"
-BESIDE = "beside"  # a pool to which nothing is done: what concerns the crew alone has no business there
-POOLS = (POOL, BESIDE)
-ENDLESS = 1 << 40  # notifications; publishers are told to end
-PUBLISHERS, MEMBERS = 2, 2
-BULK = 500  # published at once, and polled at once, where a load is to be heavy
-STRIKES = 10  # under such a load
-CAUGHT_UP = 1000.0  # a second; what is done of such a load at least
-FORWARDED = 2_000  # what a spool sends at most before it notes that
-LIGHT = 500.0  # notifications a second of each publisher
+MAIN_POOL = "main"
+BYSTANDER_POOL = "bystander"  # no fault hits its listener, and no refusal of the main pool may reach it
+POOLS = (MAIN_POOL, BYSTANDER_POOL)
+ENDLESS_COUNT = 1 << 40  # such publishers end by SIGTERM
+PUBLISHER_COUNT, MEMBER_COUNT = 2, 2
+BULK_RECORDS = 500  # of one publishing call and of one poll, under a heavy workload
+INJECTIONS_UNDER_LOAD = 10  # under a heavy workload
+MIN_RECORDS_PER_SECOND = 1000.0  # of a heavy workload; the timeouts allow for it
+SPOOL_REPEATS = 2_000  # records; a spool sends no more before it stores its position
+LIGHT_RATE = 500.0  # notifications a second of each publisher, at most
 
 
-@dataclasses.dataclass(frozen=True)
-class Fault:
-    """``strike`` does the harm once and mends it; it is called again while there is time.
+class Run:
+    """One fault under a workload of two publishers and two listeners; one publisher waits for receipts.
 
-    ``places`` are where it can happen, the usual one first. ``publish``, ``listen`` and
-    ``driver`` are added to what publishers, listeners and the URL are told. ``forgives`` are
-    verdicts that are no promise here. ``needs`` is what the machine must let us do, a key of
-    ``__main__.NEEDS``: without it the fault is left out.
+    Faults hit these four. Another pool, the bystander, listens to the same topic.
     """
 
-    name: str
-    about: str
-    strike: "Callable[[Play], None]"
-    places: tuple[str, ...]
-    publish: dict[str, Any] = dataclasses.field(default_factory=dict)
-    listen: dict[str, Any] = dataclasses.field(default_factory=dict)
-    driver: dict[str, Any] = dataclasses.field(default_factory=dict)
-    forgives: frozenset[str] = frozenset()
-    needs: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Load:
-    """How much, for how long at least, and with which product: ``sabotage`` names a broken one.
-
-    ``count`` is what all publishers of a row offer at least.
-    """
-
-    seconds: float = 10.0
-    rate: float = 200.0
-    sabotage: str = ""
-    count: int = 0
-
-
-class Play:
-    """One fault under a load: two publishers, of which one waits and one does not, and two listeners.
-
-    They are the crew, to which faults are done; beside it another pool listens to the same topic.
-    """
-
-    def __init__(self, fault: Fault, place: Place, scene: Scene, load: Load, directory: pathlib.Path) -> None:
+    def __init__(
+        self, fault: Fault, topology: Topology, case: Case, workload: Workload, directory: pathlib.Path
+    ) -> None:
         self.fault = fault
-        self.place = place
-        self.scene = scene
-        self.load = load
+        self.topology = topology
+        self.case = case
+        self.workload = workload
         self.directory = directory
-        self.bound = 0
-        self.publishers: dict[str, Actor] = {}
-        self.listeners: list[Actor] = []
+        self.repeat_bound = 0
+        self.publishers: dict[str, WorkloadProcess] = {}
+        self.listeners: list[WorkloadProcess] = []
         self._outboxes: list[dict[str, Any]] = [{}]
-        self.beside: Actor | None = None
-        self._marks = Journal(directory / "harness.journal")
+        self.bystander: WorkloadProcess | None = None
+        self._marks = History(directory / "harness.history")
         self._named = 0
         self.spool = directory / "spool"
 
-    # What faults say and do.
+    # For faults.
 
     @property
     def cluster(self) -> Any:
-        return self.place.cluster
+        return self.topology.cluster
 
-    def mark(self) -> None:
-        """From now on things are to go on again."""
-        self._marks.write("mark")
+    def mark_repaired(self) -> None:
+        """Record that the system is repaired: recovery is measured from here."""
+        self._marks.write("repaired")
 
-    def erase(self) -> None:
-        """What was offered until now is promised no longer: an administrator deleted it."""
+    def mark_erased(self) -> None:
+        """Record that an administrator deleted what was offered until now: it is promised no longer."""
         self._marks.write("erased")
 
-    def allow(self, changes: int = 1) -> None:
-        """Partitions changed hands so often: each member may repeat the batch that it had under way."""
-        self.bound += changes * MEMBERS * (BULK if self.load.count else BATCH)
+    def allow_repeats(self, rebalances: int = 1) -> None:
+        """Allow each member to repeat the batch that it was handling at each rebalance."""
+        self.repeat_bound += (
+            rebalances * MEMBER_COUNT * (BULK_RECORDS if self.workload.count else BATCH_RECORDS)
+        )
 
-    def repeat(self, spooled: int) -> None:
-        """Who had so many in its spool was killed: what it had sent without noting it is sent again."""
-        self.bound += min(spooled, FORWARDED)
+    def allow_spool_repeats(self, spooled: int) -> None:
+        """Allow what a killed process may send again from a spool of so many records."""
+        self.repeat_bound += min(spooled, SPOOL_REPEATS)
 
-    def reread(self, seconds: float) -> None:
-        """For so long a listener may have read a topic without knowing that it is to begin it anew."""
-        self.bound += round(PUBLISHERS * self.load.rate * seconds)
+    def allow_rereading(self, seconds: float) -> None:
+        """Allow what listeners may have read of a new topic before they start it again from its beginning."""
+        self.repeat_bound += round(PUBLISHER_COUNT * self.workload.rate * seconds)
 
-    def publish(self, name: str, how: str, **more: Any) -> Actor:
-        """Start a publisher, or the next life of it, which goes on where the last one ended."""
+    def publish(self, name: str, mode: str, **more: Any) -> WorkloadProcess:
+        """Start a publisher, or start it again: it continues behind the end of its history."""
         plan: dict[str, Any] = {
-            "how": how,
-            "rate": self.load.rate,
+            "mode": mode,
+            "rate": self.workload.rate,
             "resume": True,
-            "breakage": self.load.sabotage,
+            "saboteur": self.workload.saboteur,
         }
-        if self.load.count:
-            plan["chunk"] = BULK
-        plan |= self.fault.publish | more
+        if self.workload.count:
+            plan["chunk"] = BULK_RECORDS
+        plan |= self.fault.publisher | more
         if plan.pop("spool", False):
             plan["options"] = {"notifications.spool_dir": str(self.spool), "notifications.spool_after": 0.5}
         self._outboxes.append(plan.get("options", {}))
-        self.publishers[name] = self.scene.publish(name, plan.pop("count", ENDLESS), **plan)
+        self.publishers[name] = self.case.publish(name, plan.pop("count", ENDLESS_COUNT), **plan)
         return self.publishers[name]
 
-    def send_spool(self, place: pathlib.Path) -> None:
+    def flush_spool(self, directory: pathlib.Path) -> None:
         """Run the command that sends what processes left in a spool."""
-        command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", self.scene.bus.url]
-        command += ["spool", "flush", "--directory", str(place), "--timeout", str(PATIENCE)]
+        command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", self.case.bus.url]
+        command += ["spool", "flush", "--directory", str(directory), "--timeout", str(TIMEOUT_SECONDS)]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"spool flush: {done.stderr.strip()}"
 
-    def listen(self, **more: Any) -> Actor:
-        """Start another listener of the crew."""
+    def listen(self, **more: Any) -> WorkloadProcess:
+        """Start another listener of the main pool."""
         self._named += 1
-        # A little work for each, so that a fault hits members at work; under load they have it anyway.
-        work = 0.0005 if self.load.rate <= LIGHT else 0.0
-        plan = {"work": work} | self.fault.listen | more
-        self.listeners.append(self._listen(f"listener-{self._named}", POOL, **plan))
+        # Some work for each, so that a fault hits busy members; under a heavy workload they are busy anyway.
+        work_seconds = 0.0005 if self.workload.rate <= LIGHT_RATE else 0.0
+        plan = {"work_seconds": work_seconds} | self.fault.listener | more
+        self.listeners.append(self._listen(f"listener-{self._named}", MAIN_POOL, **plan))
         return self.listeners[-1]
 
-    def retire(self, guest: Actor) -> None:
-        """End a publisher or a listener of which nothing is expected any more."""
-        if guest in self.listeners:
-            self.listeners.remove(guest)
+    def stop(self, process: WorkloadProcess) -> None:
+        """End a publisher or a listener; the run no longer waits for its progress."""
+        if process in self.listeners:
+            self.listeners.remove(process)
         else:
-            del self.publishers[guest.name]
-        guest.end()
-        guest.await_end()
+            del self.publishers[process.name]
+        process.terminate()
+        process.wait_for_exit()
 
-    def handled(self) -> int:
-        return sum(each.count("handled") for each in self.scene.listeners if each is not self.beside)
+    def handled_count(self) -> int:
+        return sum(each.count("handled") for each in self.case.listeners if each is not self.bystander)
 
-    def flow(self) -> None:
-        """Wait until every publisher and the crew go on."""
-        goals = {each: each.count("offered") + 40 for each in self.publishers.values() if each.running()}
-        handled = self.handled() + 80
-        until(
+    def wait_for_progress(self) -> None:
+        """Wait until every publisher and the main pool make progress."""
+        goals = {each: each.count("offered") + 40 for each in self.publishers.values() if each.is_running()}
+        handled = self.handled_count() + 80
+        wait_until(
             lambda: (
-                self.handled() >= handled and all(each.count("offered") >= n for each, n in goals.items())
+                self.handled_count() >= handled
+                and all(each.count("offered") >= n for each, n in goals.items())
             ),
-            lambda: f"things to go on; {self._said()}",
+            lambda: f"progress; {self._last_lines()}",
         )
 
     @contextlib.contextmanager
-    def hit(self, changes: int = 2) -> Iterator[None]:
-        """A time of trouble that ends: what is mended at its end is marked."""
-        self.allow(changes)
+    def disruption(self, rebalances: int = 2) -> Iterator[None]:
+        """Do harm within this context; at its end the system is repaired."""
+        self.allow_repeats(rebalances)
         yield
-        self.mark()
+        self.mark_repaired()
 
-    # What the harness does.
+    # The run itself.
 
-    def run(self) -> Row:
+    def execute(self) -> Row:
         begun = time.monotonic()
-        times, broken = 0, []
+        injections, broken = 0, []
         try:
             self._begin()
             while (
-                not times or time.monotonic() - begun < self.load.seconds or self._offered() < self.load.count
+                not injections
+                or time.monotonic() - begun < self.workload.seconds
+                or self._offered() < self.workload.count
             ):
-                self.fault.strike(self)
-                self.flow()
-                times += 1
-                self._await_load(times)
+                self.fault.inject(self)
+                self.wait_for_progress()
+                injections += 1
+                self._wait_for_workload(injections)
             self._end()
         except Exception as error:  # noqa: BLE001 - a soak goes on, and the row says what happened
             broken.append(f"{type(error).__name__}: {error}".partition("\n")[0][:300])
-        verdict = self.scene.verdict(self._pools())
-        return self._row(verdict, times, time.monotonic() - begun, broken)
+        verdict = self.case.check(self._pools())
+        return self._row(verdict, injections, time.monotonic() - begun, broken)
 
-    def _await_load(self, times: int) -> None:
-        """Have a part of a heavy load go by in peace, so that it is struck ten times."""
-        goal = min(self.load.count, times * self.load.count // STRIKES)
-        patience = PATIENCE + self.load.count / CAUGHT_UP
-        until(lambda: self._offered() >= goal, lambda: f"the load; {self._said()}", patience)
+    def _wait_for_workload(self, injections: int) -> None:
+        """Let a tenth of a heavy workload pass before the next injection."""
+        goal = min(self.workload.count, injections * self.workload.count // INJECTIONS_UNDER_LOAD)
+        timeout = TIMEOUT_SECONDS + self.workload.count / MIN_RECORDS_PER_SECOND
+        wait_until(lambda: self._offered() >= goal, lambda: f"the workload; {self._last_lines()}", timeout)
 
     def _offered(self) -> int:
-        # The lives of a publisher share a journal.
-        each_once = {each.journal: each for each in self.scene.publishers}.values()
-        return sum(each.count("offered") for each in each_once)
+        # A publisher that is started again continues its history.
+        by_history = {each.history: each for each in self.case.publishers}.values()
+        return sum(each.count("offered") for each in by_history)
 
     def _begin(self) -> None:
-        self.scene.control()
-        # In batches, which is the other way to listen and the cheaper one.
-        self.beside = self._listen(BESIDE, BESIDE, batch=True)
-        for _ in range(MEMBERS):
+        self.case.start_controls()
+        # With a batch endpoint, as the main pool has single ones.
+        self.bystander = self._listen(BYSTANDER_POOL, BYSTANDER_POOL, batch=True)
+        for _ in range(MEMBER_COUNT):
             self.listen()
-        self.allow()  # the second joins while the first is at work
-        self.publish("waits", "chunk")
-        self.publish("streams", "stream")
-        self.flow()
+        self.allow_repeats()  # for the second one, which joins while the first handles a batch
+        self.publish("waiting", "chunk")
+        self.publish("streaming", "stream")
+        self.wait_for_progress()
 
     def _end(self) -> None:
         for each in self.publishers.values():
-            each.end()
-        for each in self.scene.publishers:
-            each.await_end()
+            each.terminate()
+        for each in self.case.publishers:
+            each.wait_for_exit()
         if self.spool.exists():
-            self.send_spool(self.spool)
+            self.flush_spool(self.spool)
         pools = self._pools()
-        # What is lost for good will not come, however long one waits.
-        until(
-            lambda: not self.scene.verdict(pools).lost or self.scene.nothing_waits(pools),
-            lambda: f"all that is there to be handled; {self._said()}",
-            PATIENCE + self.load.count / CAUGHT_UP,
+        # What is lost never comes: do not wait for it once all pools have caught up.
+        wait_until(
+            lambda: not self.case.check(pools).lost or self.case.has_caught_up(pools),
+            lambda: f"everything to be handled; {self._last_lines()}",
+            TIMEOUT_SECONDS + self.workload.count / MIN_RECORDS_PER_SECOND,
         )
-        self.scene.end_listeners()
+        self.case.stop_listeners()
         for pool in POOLS:
-            self.scene.set_aside(pool)
+            self.case.record_dead_letters(pool)
 
     def _pools(self) -> dict[str, int]:
-        return dict.fromkeys(POOLS, self.bound)
+        return dict.fromkeys(POOLS, self.repeat_bound)
 
-    def _listen(self, name: str, pool: str, **plan: Any) -> Actor:
-        if self.load.count:
-            plan["options"] = {"listener.batch_size": BULK}
-        started = self.scene.listen(name, pool, breakage=self.load.sabotage, **plan)
-        # Before that it does not know what SIGTERM means.
-        started.await_count("listening", 1)
+    def _listen(self, name: str, pool: str, **plan: Any) -> WorkloadProcess:
+        if self.workload.count:
+            plan["options"] = {"listener.batch_size": BULK_RECORDS}
+        started = self.case.listen(name, pool, saboteur=self.workload.saboteur, **plan)
+        # Before that it has no handler for SIGTERM.
+        started.wait_for("listening", 1)
         return started
 
-    def _said(self) -> str:
-        said = [
-            each.said().strip().rpartition("\n")[2] for each in self.scene.publishers + self.scene.listeners
+    def _last_lines(self) -> str:
+        lines = [
+            each.stderr_tail().strip().rpartition("\n")[2]
+            for each in self.case.publishers + self.case.listeners
         ]
-        return "; ".join(dict.fromkeys(filter(None, said)))
+        return "; ".join(dict.fromkeys(filter(None, lines)))
 
-    def _row(self, verdict: checker.Verdict, times: int, seconds: float, broken: list[str]) -> Row:
+    def _row(self, verdict: checker.Verdict, injections: int, seconds: float, broken: list[str]) -> Row:
         timed = timings.measure(self.directory)
-        bounded = max(promised(each, verdict.offered) for each in self._outboxes)
-        blamed = {what: text for what, text in verdict.examples.items() if what not in self.fault.forgives}
+        memory_bound = max(allowed_growth(each, verdict.offered) for each in self._outboxes)
+        violations = {
+            what: text for what, text in verdict.examples.items() if what not in self.fault.tolerates
+        }
         return Row(
             fault=self.fault.name,
-            bus=self.scene.bus.name,
-            times=times,
+            bus=self.case.bus.name,
+            injections=injections,
             seconds=seconds,
             offered=verdict.offered,
             acknowledged=verdict.acknowledged,
             failed=verdict.failed,
             handled=verdict.handled,
             lost=verdict.lost,
-            duplicated=verdict.duplicated,
-            bound=sum(self._pools().values()),
+            repeated=verdict.repeated,
+            repeat_bound=sum(self._pools().values()),
             reordered=verdict.reordered,
             wrong=verdict.invented + verdict.wrong_pool + verdict.false_acknowledged,
-            bounded=bounded,
-            broken=broken + [f"{what}: {text}" for what, text in blamed.items()] + late(timed, bounded),
+            memory_bound=memory_bound,
+            broken=broken
+            + [f"{what}: {text}" for what, text in violations.items()]
+            + broken_limits(timed, memory_bound),
             **timed._asdict(),
         )
 
 
-def play(fault: Fault, place: Place, client: str, load: Load, directory: pathlib.Path) -> Row:
-    """Play a fault in a place and mend what it broke."""
-    bus = place.bus(client, directory, fault.driver)
-    with opened(bus, directory, lambda _row: None) as scene:
+def run_fault(
+    fault: Fault, topology: Topology, client: str, workload: Workload, directory: pathlib.Path
+) -> Row:
+    """Run a fault in a topology, and repair that."""
+    bus = topology.bus(client, directory, fault.url_options)
+    with opened_case(bus, directory, lambda _row: None) as case:
         try:
-            return Play(fault, place, scene, load, directory).run()
+            return Run(fault, topology, case, workload, directory).execute()
         finally:
-            place.mend()
+            topology.repair()

@@ -4,24 +4,25 @@ from collections.abc import Sequence
 
 from faults.rows import Row
 
-HEAD = (
+HEADER = (
     f"{'fault':20} {'bus':15} {'times':>5} {'offered':>8} {'acknowl.':>8} {'failed':>6} {'handled':>8} "
-    f"{'lost':>5} {'twice':>6} {'bound':>6} {'reord.':>6} {'wrong':>5} {'stall ms':>8} {'ours ms':>8} "
-    f"{'p99 ms':>7} {'noise':>6} {'first ms':>8} {'again s':>7} {'MB':>4} {'of':>4}"
+    f"{'lost':>5} {'repeated':>8} {'bound':>6} {'reordered':>9} {'wrong':>5} {'stall ms':>8} {'own ms':>7} "
+    f"{'p99 ms':>7} {'noise':>6} {'first ms':>8} {'recovery s':>10} {'MB':>4} {'max MB':>6}"
 )
 
 
 def line(row: Row) -> str:
-    """Draw a row. What the columns of times and memory mean is said in ``timings``."""
+    """Draw a row. ``timings`` explains the columns of times and memory."""
     return (
-        f"{row.fault:20} {row.bus:15} {row.times:5} {row.offered:8,} {row.acknowledged:8,} {row.failed:6,} "
-        f"{row.handled:8,} {row.lost:5} {row.duplicated:6,} {row.bound:6,} {row.reordered:6} {row.wrong:5} "
-        f"{row.stall * 1e3:8.1f} {row.ours * 1e3:8.1f} {row.p99 * 1e3:7.2f} {row.noise * 1e3:6.2f} "
-        f"{row.first * 1e3:8.1f} {row.recovery:7.1f} {row.growth:4.0f} {row.bounded:4.0f}"
+        f"{row.fault:20} {row.bus:15} {row.injections:5} {row.offered:8,} {row.acknowledged:8,} "
+        f"{row.failed:6,} {row.handled:8,} "
+        f"{row.lost:5} {row.repeated:8,} {row.repeat_bound:6,} {row.reordered:9} {row.wrong:5} "
+        f"{row.stall * 1e3:8.1f} {row.own_stall * 1e3:7.1f} {row.p99 * 1e3:7.2f} {row.noise * 1e3:6.2f} "
+        f"{row.first_call * 1e3:8.1f} {row.recovery:10.1f} {row.memory_growth:4.0f} {row.memory_bound:6.0f}"
         f"{'' if not row.broken else '  BROKEN'}"
     )
 
 
-def complaints(rows: Sequence[Row]) -> list[str]:
-    """Say of each row that broke a promise which."""
+def violations(rows: Sequence[Row]) -> list[str]:
+    """List the broken promises of all rows."""
     return [f"{row.fault} on {row.bus}: {each}" for row in rows for each in row.broken]

@@ -1,9 +1,10 @@
-"""How long publishers stalled, what memory they took and how long it took to go on, from journals.
+"""Times of publishing calls, memory of publishers and times of recovery, from histories.
 
-Shares no code with the product. Journals are described in ``checker.py``. To these measurements
-add ``took``, seconds of a call without those ``queued`` for a processor, ``first``, those of the
-first one of a process, ``memory``, what a process has and had, and ``mark``, of the harness:
-from here on things are to go on again. Files ``*.control`` say what the machine did meanwhile.
+Shares no code with the product. ``checker.py`` describes histories; for this module events have
+more fields: ``took`` is seconds of a call without those that it was ``queued`` for a processor,
+``first`` the same of the first call of a process. More types of events are ``memory``, the use
+and the peak of a process, and ``repaired``, which the harness writes. Files ``*.control`` hold
+what control processes measured of the machine.
 """
 
 import itertools
@@ -13,88 +14,88 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from faults import checker
-from faults.checker import Line
+from faults.checker import Event
 
-STALL = 0.05  # seconds; what is longer is looked at
+STALL_SECONDS = 0.05  # what the machine had of a call is taken from longer ones only
 Interval = tuple[float, float]
 
 
 class Timings(NamedTuple):
     """Seconds, and megabytes.
 
-    ``stall`` is the longest call of a publisher that does not wait, ``ours`` the longest without the
-    time in which a processor kept the control waiting, ``p99`` the 99th percentile of all, ``noise``
-    what the machine adds at the 99th percentile to the control's work, ``first`` the longest first
-    call, which of these only ``ours`` counts. ``recovery`` is the longest time from a mark until
-    each key that was offered after it was handled again in every pool. ``growth`` is what the
-    memory of a process grew by at most, ``calls`` how many were timed.
+    ``stall`` is the longest call of a publisher that does not wait, ``own_stall`` the same without the
+    time in which the machine kept it waiting, ``p99`` the 99th percentile of these calls, ``noise``
+    what the machine adds to the 99th percentile of the control's work. ``first_call`` is the longest
+    first call of a process; only ``own_stall`` includes it. ``recovery`` is the longest time from a
+    repair until every pool handled again each key that was offered after it. ``memory_growth`` is
+    that of the process that grew most, ``calls`` the number of calls timed.
     """
 
     stall: float = 0.0
-    ours: float = 0.0
+    own_stall: float = 0.0
     p99: float = 0.0
     noise: float = 0.0
-    first: float = 0.0
+    first_call: float = 0.0
     recovery: float = 0.0
-    growth: float = 0.0
+    memory_growth: float = 0.0
     calls: int = 0
 
 
 def measure(directory: str | pathlib.Path) -> Timings:
-    calls: list[Line] = []
-    first: list[Line] = []
-    marks: list[int] = []
-    offered: list[Line] = []
+    calls: list[Event] = []
+    first: list[Event] = []
+    repairs: list[int] = []
+    offered: list[Event] = []
     pools: dict[str, dict[str, int]] = {}
     growth = [0.0]
-    for path in sorted(pathlib.Path(directory).glob("*.journal")):
+    for path in sorted(pathlib.Path(directory).glob("*.history")):
         began = math.inf
-        for line in checker.lines(path):
-            calls += [line] if "took" in line else []
-            first += [line | {"took": line["first"]}] if "first" in line else []
-            match line["what"]:
-                case "mark":
-                    marks.append(line["at"])
+        for event in checker.read_events(path):
+            calls += [event] if "took" in event else []
+            first += [event | {"took": event["first"]}] if "first" in event else []
+            match event["type"]:
+                case "repaired":
+                    repairs.append(event["at"])
                 case "offered":
-                    offered.append(line)
+                    offered.append(event)
                 case "handled" | "refused":
-                    handled = pools.setdefault(line["pool"], {})
-                    handled[line["id"]] = min(handled.get(line["id"], line["at"]), line["at"])
+                    handled = pools.setdefault(event["pool"], {})
+                    handled[event["id"]] = min(handled.get(event["id"], event["at"]), event["at"])
                 case "started":
                     began = math.inf
                 case "memory":
-                    began = min(began, line["resident"])
-                    growth.append(line["peak"] - began)
-    offered.sort(key=lambda line: int(line["at"]))
-    marks.sort()
-    spans = itertools.pairwise([*marks, math.inf])
+                    began = min(began, event["resident"])
+                    growth.append(event["peak"] - began)
+    offered.sort(key=lambda event: int(event["at"]))
+    repairs.sort()
+    spans = itertools.pairwise([*repairs, math.inf])
     waits = [_recovery(*span, offered, handled) for span in spans for handled in pools.values()]
     late, noise = _control(pathlib.Path(directory))
-    took = [float(line["took"]) for line in calls]
+    took = [float(event["took"]) for event in calls]
     return Timings(
         stall=max(took, default=0.0),
-        ours=max((_ours(line, late) for line in calls + first), default=0.0),
+        own_stall=max((_own_share(event, late) for event in calls + first), default=0.0),
         p99=_percentile(took),
         noise=noise,
-        first=max((float(line["took"]) for line in first), default=0.0),
+        first_call=max((float(event["took"]) for event in first), default=0.0),
         recovery=max(waits, default=0.0),
-        growth=max(growth),
+        memory_growth=max(growth),
         calls=len(took),
     )
 
 
 def _control(directory: pathlib.Path) -> tuple[list[Interval], float]:
-    """Return when a processor was late, and what the machine adds to a little work."""
-    found = [line for path in directory.glob("*.control") for line in checker.lines(path)]
-    work = sorted(line["work"] for line in found)
+    """Return when a processor was late, and what the machine adds to the 99th percentile of the work."""
+    found = [event for path in directory.glob("*.control") for event in checker.read_events(path)]
+    work = sorted(event["work_seconds"] for event in found)
     noise = _percentile(work) - work[len(work) // 2] if work else 0.0
-    return [(line["at"] / 1e9 - line["late"], line["at"] / 1e9) for line in found], noise
+    return [(event["at"] / 1e9 - event["late"], event["at"] / 1e9) for event in found], noise
 
 
-def _ours(call: Line, late: Iterable[Interval]) -> float:
-    """Take from a long call what the machine had of it: the queue of its thread, or what it kept anybody."""
+def _own_share(call: Event, late: Iterable[Interval]) -> float:
+    """Return a call's time without what the machine had of it: its run queue, or what a control saw."""
     took = float(call["took"])
-    if took <= STALL:
+    if took <= STALL_SECONDS:
         return took
     end = call["at"] / 1e9
     whole = took + float(call.get("queued", 0.0))
@@ -102,7 +103,7 @@ def _ours(call: Line, late: Iterable[Interval]) -> float:
 
 
 def _covered(begin: float, end: float, found: Iterable[Interval]) -> float:
-    """Return for how long of a time anything of what was found lasted."""
+    """Return how much of a time these intervals cover together."""
     covered, last = 0.0, begin
     for start, stop in sorted(found):
         if min(stop, end) > max(start, last):
@@ -116,10 +117,10 @@ def _percentile(found: Sequence[float]) -> float:
     return ordered[len(ordered) * 99 // 100] if ordered else 0.0
 
 
-def _recovery(begin: float, end: float, offered: list[Line], handled: dict[str, int]) -> float:
+def _recovery(begin: float, end: float, offered: list[Event], handled: dict[str, int]) -> float:
     again: dict[str, float] = {}
-    for line in offered:
-        if begin <= line["at"] < end and line["key"] is not None and line["id"] in handled:
-            key, at = line["key"], handled[line["id"]]
+    for event in offered:
+        if begin <= event["at"] < end and event["key"] is not None and event["id"] in handled:
+            key, at = event["key"], handled[event["id"]]
             again[key] = min(again.get(key, math.inf), at)
     return max((at - begin for at in again.values()), default=0.0) / 1e9

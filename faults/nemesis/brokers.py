@@ -1,146 +1,150 @@
-"""What happens to brokers and to what administrators do with a topic in use."""
+"""Faults of brokers, and changes of a topic in use by administrators."""
 
 import signal
 import time
 from collections.abc import Callable, Sequence
 
-from faults.harness import SESSION, until
-from faults.run import Fault, Play
+from faults.fault import Fault
+from faults.processes import SESSION_SECONDS, wait_until
+from faults.run import Run
 from faults.topology import disks
 from faults.workload import publisher
 from notifier_kafka.wire import topic_names
 
-THREE = ("three",)
-DISKS = ("disks",)
-ALL = (1, 2, 3)
-Chosen = Callable[[Play], Sequence[int]]
+THREE = ("three-brokers",)
+DISKS = ("separate-disks",)
+ALL_NODES = (1, 2, 3)
+ChooseNodes = Callable[[Run], Sequence[int]]
 
 
-def leader(play: Play) -> Sequence[int]:
-    return [play.place.leader(play.scene.bus, play.scene.topic)]
+def leader(run: Run) -> Sequence[int]:
+    return [run.topology.leader(run.case.bus, run.case.topic)]
 
 
-def controller(play: Play) -> Sequence[int]:
-    return [play.place.controller()]
+def controller(run: Run) -> Sequence[int]:
+    return [run.topology.controller()]
 
 
-def two(play: Play) -> Sequence[int]:
-    first = leader(play)[0]
+def two(run: Run) -> Sequence[int]:
+    first = leader(run)[0]
     return [first, first % 3 + 1]
 
 
-def everyone(_play: Play) -> Sequence[int]:
-    return ALL
+def everyone(_play: Run) -> Sequence[int]:
+    return ALL_NODES
 
 
-def killed(choose: Chosen) -> Callable[[Play], None]:
-    """Kill brokers and start them again; what is left has to go on without one of three."""
+def killed(choose: ChooseNodes) -> Callable[[Run], None]:
+    """Kill brokers and start them again; two of three have to go on without the third."""
 
-    def strike(play: Play) -> None:
-        numbers = choose(play)
-        with play.hit():
+    def inject(run: Run) -> None:
+        numbers = choose(run)
+        with run.disruption():
             for number in numbers:
-                play.cluster.kill_node(number)
+                run.cluster.kill_node(number)
             if len(numbers) == 1:
-                play.mark()
-                play.flow()
+                run.mark_repaired()
+                run.wait_for_progress()
             else:
-                time.sleep(SESSION)
+                time.sleep(SESSION_SECONDS)
         for number in numbers:
-            play.cluster.kill_node(number)
-        play.cluster.start()
-        play.mark()
+            run.cluster.kill_node(number)
+        run.cluster.start()
+        run.mark_repaired()
 
-    return strike
+    return inject
 
 
-def stopped(choose: Chosen) -> Callable[[Play], None]:
-    """Stop brokers for longer than a session, so that they are taken for dead and come back."""
+def stopped(choose: ChooseNodes) -> Callable[[Run], None]:
+    """Stop brokers for longer than a session, so that the others declare them dead, and continue them."""
 
-    def strike(play: Play) -> None:
-        numbers = choose(play)
-        with play.hit():  # noqa: SIM117
-            with play.place.suspended(numbers):
+    def inject(run: Run) -> None:
+        numbers = choose(run)
+        with run.disruption():  # noqa: SIM117
+            with run.topology.suspended(numbers):
                 if len(numbers) == 1:
-                    play.mark()
-                    play.flow()
-                time.sleep(SESSION + 2.0)
+                    run.mark_repaired()
+                    run.wait_for_progress()
+                time.sleep(SESSION_SECONDS + 2.0)
 
-    return strike
-
-
-def rolling_restart(play: Play) -> None:
-    for number in ALL:
-        with play.hit():
-            play.cluster.stop_node(number)
-            play.cluster.start_node(number)
-        play.flow()
+    return inject
 
 
-def partitions_added(play: Play) -> None:
-    """Kafka gives a key another partition then, so that it may be overtaken by itself: that is no promise."""
+def rolling_restart(run: Run) -> None:
+    for number in ALL_NODES:
+        with run.disruption():
+            run.cluster.stop_node(number)
+            run.cluster.start_node(number)
+        run.wait_for_progress()
+
+
+def partitions_added(run: Run) -> None:
+    """Kafka moves keys to other partitions then, so the order of a key across that is not promised."""
     from confluent_kafka import admin
 
-    login = play.cluster.options()
-    told = {"bootstrap.servers": play.cluster.bootstrap, "security.protocol": login["security_protocol"]}
-    told |= {name.replace("_", "."): text for name, text in login.items() if name.startswith("sasl_")}
-    client = admin.AdminClient(told)
-    topic = topic_names.bus_topic(play.scene.topic, "info")
-    with play.hit():
+    login = run.cluster.options()
+    settings = {"bootstrap.servers": run.cluster.bootstrap, "security.protocol": login["security_protocol"]}
+    settings |= {name.replace("_", "."): text for name, text in login.items() if name.startswith("sasl_")}
+    client = admin.AdminClient(settings)
+    topic = topic_names.bus_topic(run.case.topic, "info")
+    with run.disruption():
         count = len(client.list_topics(topic, 30.0).topics[topic].partitions)
         client.create_partitions([admin.NewPartitions(topic, count + 2)])[topic].result(60.0)
 
 
-def topic_deleted(play: Play) -> None:
-    bus = publisher.connect(play.scene.bus.url, {})
-    with play.hit():
-        bus.driver.admin().delete_topic(topic_names.bus_topic(play.scene.topic, "info"))
-        # What the brokers took a moment ago may still go down with the topic.
+def topic_deleted(run: Run) -> None:
+    bus = publisher.connect(run.case.bus.url, {})
+    with run.disruption():
+        bus.driver.admin().delete_topic(topic_names.bus_topic(run.case.topic, "info"))
+        # What the brokers accepted a moment ago may still be deleted with the topic.
         time.sleep(3.0)
-    play.erase()
-    # Brokers are asked for the ids of topics every 5 s, and what waited meanwhile comes at once.
-    play.reread(10.0)
+    run.mark_erased()
+    # Clients ask for the ids of topics every 5 s; what waited until then comes at once.
+    run.allow_rereading(10.0)
     bus.cleanup()
 
 
-def retention(play: Play) -> None:
-    """Delete what a listener that is stopped has not read."""
-    bus = publisher.connect(play.scene.bus.url, {})
-    with play.hit():
-        for each in play.listeners:
-            play.scene.pause(each)
+def retention(run: Run) -> None:
+    """Delete what stopped listeners have not read."""
+    bus = publisher.connect(run.case.bus.url, {})
+    with run.disruption():
+        for each in run.listeners:
+            run.case.pause(each)
         time.sleep(2.0)
-        bus.driver.admin().purge_topic(topic_names.bus_topic(play.scene.topic, "info"))
-        play.erase()
-        for each in play.listeners:
-            each.send(signal.SIGCONT)
+        bus.driver.admin().purge_topic(topic_names.bus_topic(run.case.topic, "info"))
+        run.mark_erased()
+        for each in run.listeners:
+            each.send_signal(signal.SIGCONT)
     bus.cleanup()
 
 
-def disk_full(play: Play) -> None:
-    """A leader finds no room: it ends itself, and the others lead."""
-    (number,) = leader(play)
-    node = play.cluster.node(number)
-    with play.hit():  # noqa: SIM117
-        with play.place.disks[number].full():
-            until(lambda: not node.is_alive(), "the broker to end itself")
-            play.mark()
-            play.flow()
-    play.cluster.start()
-    play.mark()
+def disk_full(run: Run) -> None:
+    """Fill the disk of a leader: it ends itself, and the others take over."""
+    (number,) = leader(run)
+    node = run.cluster.node(number)
+    with run.disruption():  # noqa: SIM117
+        with run.topology.disks[number].full():
+            wait_until(lambda: not node.is_alive(), "the broker's end")
+            run.mark_repaired()
+            run.wait_for_progress()
+    run.cluster.start()
+    run.mark_repaired()
 
 
-def disk_slow(play: Play) -> None:
-    (number,) = leader(play)
-    process = play.cluster.node(number).process.pid
-    with play.hit(), play.place.disks[number].slow(process):
-        time.sleep(SESSION)
-        play.flow()
+def disk_slow(run: Run) -> None:
+    (number,) = leader(run)
+    process = run.cluster.node(number).process.pid
+    with run.disruption(), run.topology.disks[number].slow(process):
+        time.sleep(SESSION_SECONDS)
+        run.wait_for_progress()
 
 
 FAULTS = [
     Fault(
-        "leader-killed", "SIGKILL of the leader of a partition; later it starts again", killed(leader), THREE
+        "leader-killed",
+        "SIGKILL of the leader of a partition, which starts again later",
+        killed(leader),
+        THREE,
     ),
     Fault("leader-stopped", "SIGSTOP of a leader for longer than a session", stopped(leader), THREE),
     Fault("controller-killed", "SIGKILL of the active controller", killed(controller), THREE),
@@ -151,24 +155,26 @@ FAULTS = [
     Fault("all-stopped", "SIGSTOP of all three for longer than a session", stopped(everyone), THREE),
     Fault(
         "broker-disk-full",
-        "the disk of a leader fills up, so that it ends itself",
+        "the disk of a leader is full, so it ends itself",
         disk_full,
         DISKS,
-        needs=disks.MOUNTED,
+        requires=disks.MOUNT_RIGHTS,
     ),
-    Fault("broker-disk-slow", "the disk of a leader is slow", disk_slow, DISKS, needs=disks.SLOWED),
-    Fault("rolling-restart", "one broker after the other is stopped and started", rolling_restart, THREE),
+    Fault(
+        "broker-disk-slow", "the disk of a leader is slow", disk_slow, DISKS, requires=disks.THROTTLE_RIGHTS
+    ),
+    Fault("rolling-restart", "stop and start one broker after the other", rolling_restart, THREE),
     Fault(
         "partitions-added",
-        "two partitions more for the topic, in use",
+        "the topic in use gets two more partitions",
         partitions_added,
         THREE,
-        forgives=frozenset({"reordered"}),
+        tolerates=frozenset({"reordered"}),
     ),
-    Fault("topic-deleted", "the topic is deleted in use and comes back by itself", topic_deleted, THREE),
+    Fault("topic-deleted", "the topic is deleted in use and is created again", topic_deleted, THREE),
     Fault(
         "retention",
-        "records are deleted before a listener that hangs has read them",
+        "records are deleted before a stopped listener has read them",
         retention,
         (*THREE, "sqlite"),
     ),

@@ -1,60 +1,61 @@
-"""Faults that come at once: what survives each alone may not survive them together."""
+"""Several faults at once: a system may survive each of them alone and not all together."""
 
 import signal
 import time
 
-from faults.harness import SESSION
+from faults.fault import Fault
 from faults.nemesis import brokers
-from faults.nemesis.networks import CUT, NAMESPACE, client_ports
-from faults.run import Fault, Play
+from faults.nemesis.networks import CUT_SECONDS, NAMESPACE, client_ports
+from faults.processes import SESSION_SECONDS
+from faults.run import Run
 from faults.topology import namespaces
 
-THREE = ("three",)
+THREE = ("three-brokers",)
 
 
-def leader_listener_and_link(play: Play) -> None:
-    """A listener hangs, its leader is killed, and nobody reaches the brokers that are left."""
-    (number,) = brokers.leader(play)
-    sleeper = play.listeners[0]
-    with play.hit(6):
-        play.scene.pause(sleeper)
-        with namespaces.dropped(*client_ports(play)):
-            play.cluster.kill_node(number)
-            time.sleep(CUT)
-        sleeper.send(signal.SIGCONT)
-        play.mark()
-        play.flow()
-    play.cluster.start()
-    play.mark()
+def leader_listener_and_link(run: Run) -> None:
+    """Stop a listener, kill a leader, and cut clients off from the other brokers."""
+    (number,) = brokers.leader(run)
+    stopped = run.listeners[0]
+    with run.disruption(6):
+        run.case.pause(stopped)
+        with namespaces.packets_dropped(*client_ports(run)):
+            run.cluster.kill_node(number)
+            time.sleep(CUT_SECONDS)
+        stopped.send_signal(signal.SIGCONT)
+        run.mark_repaired()
+        run.wait_for_progress()
+    run.cluster.start()
+    run.mark_repaired()
 
 
-def publishers_and_two_brokers(play: Play) -> None:
-    """Publishers are killed while two of three brokers are, and begin again with a bus that takes nothing."""
-    numbers = brokers.two(play)
-    with play.hit():
+def publishers_and_two_brokers(run: Run) -> None:
+    """Kill publishers and two of three brokers; publishers start again while the bus accepts nothing."""
+    numbers = brokers.two(run)
+    with run.disruption():
         for number in numbers:
-            play.cluster.kill_node(number)
-        before = play.publishers["streams"].count("accepted")
-        for name, how in (("waits", "chunk"), ("streams", "stream")):
-            play.publishers[name].kill()
-            play.publish(name, how)
-        time.sleep(SESSION)
-        play.cluster.start()
-        play.flow()
-    play.repeat(play.publishers["streams"].count("accepted") - before)
+            run.cluster.kill_node(number)
+        before = run.publishers["streaming"].count("accepted")
+        for name, mode in (("waiting", "chunk"), ("streaming", "stream")):
+            run.publishers[name].kill()
+            run.publish(name, mode)
+        time.sleep(SESSION_SECONDS)
+        run.cluster.start()
+        run.wait_for_progress()
+    run.allow_spool_repeats(run.publishers["streaming"].count("accepted") - before)
 
 
-def members_and_rolling_restart(play: Play) -> None:
-    """A member joins and one is killed at each restart, while a part is refused again and again."""
-    for number in brokers.ALL:
-        with play.hit(6):
-            play.cluster.stop_node(number)
-            guest = play.listen()
-            victim = play.listeners.pop(0)
+def members_and_rolling_restart(run: Run) -> None:
+    """Add a member and kill one at each restart of a broker; endpoints refuse a tenth."""
+    for number in brokers.ALL_NODES:
+        with run.disruption(6):
+            run.cluster.stop_node(number)
+            extra = run.listen()
+            victim = run.listeners.pop(0)
             victim.kill()
-            play.cluster.start_node(number)
-        play.flow()
-        assert guest.running()
+            run.cluster.start_node(number)
+        run.wait_for_progress()
+        assert extra.is_running()
 
 
 FAULTS = [
@@ -63,20 +64,20 @@ FAULTS = [
         "a listener hangs, a leader is killed and clients are cut off, at once",
         leader_listener_and_link,
         THREE,
-        needs=NAMESPACE,
+        requires=NAMESPACE,
     ),
     Fault(
         "publishers-and-two",
         "publishers with a spool are killed while two of three brokers are",
         publishers_and_two_brokers,
         THREE,
-        publish={"spool": True},
+        publisher={"spool": True},
     ),
     Fault(
         "members-and-restart",
         "listeners join and are killed in a rolling restart, a tenth is refused",
         members_and_rolling_restart,
         THREE,
-        listen={"refuse": 10},
+        listener={"refuse_every": 10},
     ),
 ]

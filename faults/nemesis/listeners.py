@@ -1,89 +1,92 @@
-"""What happens to listeners and by their endpoints."""
+"""Faults of listeners and of their endpoints."""
 
 import signal
 import time
 
-from faults.harness import SESSION, until
-from faults.run import MEMBERS, Fault, Play
+from faults.fault import Fault
+from faults.processes import SESSION_SECONDS, wait_until
+from faults.run import MEMBER_COUNT, Run
 
-EITHER = ("three", "sqlite")
+EITHER = ("three-brokers", "sqlite")
 
 
-def listener_killed(play: Play) -> None:
-    """In the middle of a batch: at its 30th it is busy for longer than it has to live."""
-    victim = play.listen(nap=60.0, nap_every=30)
-    with play.hit():
-        victim.await_count("napping", 1)
+def listener_killed(run: Run) -> None:
+    """Kill one in the middle of a batch: its 30th notification takes longer than it has to live."""
+    victim = run.listen(nap_seconds=60.0, nap_every=30)
+    with run.disruption():
+        victim.wait_for("napping", 1)
         victim.kill()
-        play.listeners.remove(victim)
+        run.listeners.remove(victim)
 
 
-def listener_stopped(play: Play) -> None:
-    sleeper, other = play.listeners[:2]
-    with play.hit():
-        play.scene.pause(sleeper)
-        time.sleep(SESSION + 3.0)
+def listener_stopped(run: Run) -> None:
+    stopped, other = run.listeners[:2]
+    with run.disruption():
+        run.case.pause(stopped)
+        time.sleep(SESSION_SECONDS + 3.0)
         before = other.count("handled")
-        other.await_count("handled", before + 1)
-        sleeper.send(signal.SIGCONT)
+        other.wait_for("handled", before + 1)
+        stopped.send_signal(signal.SIGCONT)
 
 
-def listener_overtaken(play: Play) -> None:
-    """Stop one in the middle of a batch until others had its share and left; what it commits then is old."""
-    guest = play.listen(nap=1.5, nap_every=30)
-    with play.hit(4):
-        guest.await_count("handled", 29)
-        play.scene.pause(guest)
-        time.sleep(SESSION + 6.0)
-        for each in [each for each in play.listeners if each is not guest]:
-            play.retire(each)
-        # Alone it goes on from the positions that it finds: its own old ones, if it could write them.
-        guest.send(signal.SIGCONT)
-        play.flow()
-        for _ in range(MEMBERS):
-            play.listen()
-        play.retire(guest)
+def listener_overtaken(run: Run) -> None:
+    """Stop one in the middle of a batch until others took over and left; its own positions are old then."""
+    extra = run.listen(nap_seconds=1.5, nap_every=30)
+    with run.disruption(4):
+        extra.wait_for("handled", 29)
+        run.case.pause(extra)
+        time.sleep(SESSION_SECONDS + 6.0)
+        for each in [each for each in run.listeners if each is not extra]:
+            run.stop(each)
+        # Alone now, it continues from the committed positions; its own old ones must not be among them.
+        extra.send_signal(signal.SIGCONT)
+        run.wait_for_progress()
+        for _ in range(MEMBER_COUNT):
+            run.listen()
+        run.stop(extra)
 
 
-def slow_endpoint(play: Play) -> None:
-    """Over the whole load an endpoint takes longer than the poll interval, now and then."""
-    play.allow()
-    slow = play.listen(nap=SESSION + 2.0, nap_every=50)
-    slow.await_count("handled", 60)
-    play.retire(slow)
-    play.mark()
+def slow_endpoint(run: Run) -> None:
+    """An endpoint that takes longer than the poll interval now and then."""
+    run.allow_repeats()
+    slow = run.listen(nap_seconds=SESSION_SECONDS + 2.0, nap_every=50)
+    slow.wait_for("handled", 60)
+    run.stop(slow)
+    run.mark_repaired()
 
 
-def members_come_and_go(play: Play) -> None:
-    with play.hit(4):
-        guest = play.listen()
+def members_come_and_go(run: Run) -> None:
+    with run.disruption(4):
+        extra = run.listen()
         time.sleep(1.5)
-        play.retire(guest)
+        run.stop(extra)
 
 
-def goes_on(play: Play) -> None:
-    """What is wrong is wrong all the time, so there is nothing to strike."""
-    play.mark()
-    before = play.handled()
-    until(lambda: play.handled() > before + 300, "the listeners to go on")
+def keep_running(run: Run) -> None:
+    """Inject nothing: the fault is in the settings of the processes."""
+    run.mark_repaired()
+    before = run.handled_count()
+    wait_until(lambda: run.handled_count() > before + 300, "progress of the listeners")
 
 
-RAISING = {"refuse_share": 0.02, "raises": True}
-STORM = {"refuse": 2, "times": 3}
+RANDOM_ERRORS = {"refuse_share": 0.02, "raises": True}
+STORM = {"refuse_every": 2, "refusals": 3}
 
 FAULTS = [
     Fault("listener-killed", "SIGKILL in the middle of a batch", listener_killed, EITHER),
     Fault("listener-stopped", "SIGSTOP for longer than a session, then SIGCONT", listener_stopped, EITHER),
-    Fault("listener-overtaken", "SIGSTOP in a batch until others left", listener_overtaken, EITHER),
+    Fault(
+        "listener-overtaken", "SIGSTOP in a batch until the other members left", listener_overtaken, EITHER
+    ),
     Fault(
         "slow-endpoint",
-        "an endpoint that now and then takes longer than the poll interval",
+        "an endpoint takes longer than the poll interval now and then",
         slow_endpoint,
         EITHER,
-        driver={"poll_interval": SESSION},
+        url_options={"poll_interval": SESSION_SECONDS},
     ),
     Fault("members-come-and-go", "a member joins and leaves every few seconds", members_come_and_go, EITHER),
-    Fault("poison", "1 % is no notification", goes_on, EITHER, publish={"poison": 100}),
-    Fault("endpoint-raises", "endpoints raise at random", goes_on, EITHER, listen=RAISING),
-    Fault("requeue-storm", "half is refused, again and again", goes_on, EITHER, listen=STORM),
+    Fault("poison", "1 % are poison messages", keep_running, EITHER, publisher={"poison_every": 100}),
+    Fault("endpoint-raises", "endpoints raise at random", keep_running, EITHER, listener=RANDOM_ERRORS),
+    Fault("requeue-storm", "half is refused, again and again", keep_running, EITHER, listener=STORM),
 ]

@@ -1,97 +1,101 @@
-"""What happens to the network between clients and brokers, and among brokers."""
+"""Faults of the network between clients and brokers, and among brokers."""
 
 import time
 
-from faults.harness import SESSION
+from faults.fault import Fault
 from faults.nemesis import brokers
-from faults.run import Fault, Play
+from faults.processes import SESSION_SECONDS
+from faults.run import Run
 from faults.topology import namespaces
-from faults.topology.proxy import Proxy, Weather
-from faults.topology.separate_brokers import Apart
+from faults.topology.proxy import LinkQuality, Proxy
+from faults.topology.separate_brokers import SeparateBrokers
 
-CUT = SESSION + 4.0
-# Twice this and the four phases of an answer are within a session.
-SLOW = Weather(delay=0.02, loss=0.05)
-
-
-def client_cut_off(play: Play) -> None:
-    """Nothing from clients reaches a broker, and nothing comes back; brokers see each other."""
-    with play.hit(4), namespaces.dropped(*client_ports(play)):
-        time.sleep(CUT)
+CUT_SECONDS = SESSION_SECONDS + 4.0
+# Twice this delay for each of four packets is less than a session timeout.
+SLOW_LINK = LinkQuality(delay=0.02, loss=0.05)
 
 
-def broker_cut_off(play: Play) -> None:
-    """The other brokers cannot reach a leader, nor fetch from it; clients still reach all of them."""
-    cut = play.cluster.saved_state.ports[brokers.leader(play)[0] - 1]
-    with play.hit(4), namespaces.dropped(*_both([cut.controller, cut.internal])):
-        time.sleep(2 * CUT)
+def client_cut_off(run: Run) -> None:
+    """Drop all traffic between clients and brokers; brokers reach each other."""
+    with run.disruption(4), namespaces.packets_dropped(*client_ports(run)):
+        time.sleep(CUT_SECONDS)
 
 
-def brokers_alone(play: Play) -> None:
-    """No broker reaches another, either way; clients reach all of them."""
-    ports = [port for each in play.cluster.saved_state.ports for port in (each.controller, each.internal)]
-    with play.hit(4), namespaces.dropped(*_both(ports)):
-        time.sleep(2 * CUT)
+def broker_cut_off(run: Run) -> None:
+    """Separate a leader from the other brokers; clients reach all of them."""
+    cut = run.cluster.saved_state.ports[brokers.leader(run)[0] - 1]
+    with run.disruption(4), namespaces.packets_dropped(*_both([cut.controller, cut.internal])):
+        time.sleep(2 * CUT_SECONDS)
 
 
-def leader_alone(play: Play) -> None:
-    """A leader and the two others do not reach each other, either way; clients reach all of them.
+def brokers_alone(run: Run) -> None:
+    """Separate all brokers from each other; clients reach all of them."""
+    ports = [port for each in run.cluster.saved_state.ports for port in (each.controller, each.internal)]
+    with run.disruption(4), namespaces.packets_dropped(*_both(ports)):
+        time.sleep(2 * CUT_SECONDS)
 
-    The two choose a leader, while the old one still takes itself for it and answers clients so:
-    what they send there waits until it hears of the new one.
+
+def leader_alone(run: Run) -> None:
+    """Separate a leader from the two others by their own namespaces; clients reach all of them.
+
+    The two elect a new leader. The old one still believes that it leads: what clients send to it
+    waits until it learns of the new one.
     """
-    number = brokers.leader(play)[0]
-    with play.hit(4), apart(play).alone(number):
-        time.sleep(2 * CUT)
+    number = brokers.leader(run)[0]
+    with run.disruption(4), separate_brokers(run).isolated(number):
+        time.sleep(2 * CUT_SECONDS)
 
 
-def one_way_loss(play: Play) -> None:
-    """What a leader answers its clients is lost, what they say arrives."""
-    number = brokers.leader(play)[0]
-    with play.hit(4), namespaces.dropped(f"sport {play.cluster.saved_state.ports[number - 1].client}"):
-        time.sleep(CUT)
+def one_way_loss(run: Run) -> None:
+    """Drop the answers of a leader to its clients; their requests arrive."""
+    number = brokers.leader(run)[0]
+    with (
+        run.disruption(4),
+        namespaces.packets_dropped(f"sport {run.cluster.saved_state.ports[number - 1].client}"),
+    ):
+        time.sleep(CUT_SECONDS)
 
 
-def link_cut(play: Play) -> None:
-    with play.hit(4):
-        proxy(play).cut()
-        time.sleep(CUT)
-        proxy(play).mend()
+def link_cut(run: Run) -> None:
+    with run.disruption(4):
+        proxy(run).cut()
+        time.sleep(CUT_SECONDS)
+        proxy(run).repair()
 
 
-def half_open(play: Play) -> None:
-    with play.hit(4):
-        proxy(play).half_open()
+def half_open(run: Run) -> None:
+    with run.disruption(4):
+        proxy(run).half_open()
 
 
-def delay_and_loss(play: Play) -> None:
-    with play.hit():
-        proxy(play).weather = SLOW
-        time.sleep(CUT)
-        play.flow()
-        proxy(play).mend()
+def delay_and_loss(run: Run) -> None:
+    with run.disruption():
+        proxy(run).quality = SLOW_LINK
+        time.sleep(CUT_SECONDS)
+        run.wait_for_progress()
+        proxy(run).repair()
 
 
-def name_gone(play: Play) -> None:
-    """The name of the broker is known to nobody, and connections have to be made anew."""
-    with play.hit(4), namespaces.forgotten():
-        proxy(play).cut()
-        proxy(play).mend()
-        time.sleep(CUT)
+def name_gone(run: Run) -> None:
+    """Make the broker's name unknown while clients have to connect again."""
+    with run.disruption(4), namespaces.broker_name_unknown():
+        proxy(run).cut()
+        proxy(run).repair()
+        time.sleep(CUT_SECONDS)
 
 
-def apart(play: Play) -> Apart:
-    assert play.place.apart is not None
-    return play.place.apart
+def separate_brokers(run: Run) -> SeparateBrokers:
+    assert run.topology.separate_brokers is not None
+    return run.topology.separate_brokers
 
 
-def proxy(play: Play) -> Proxy:
-    assert play.place.proxy is not None
-    return play.place.proxy
+def proxy(run: Run) -> Proxy:
+    assert run.topology.proxy is not None
+    return run.topology.proxy
 
 
-def client_ports(play: Play) -> list[str]:
-    return _both([each.client for each in play.cluster.saved_state.ports])
+def client_ports(run: Run) -> list[str]:
+    return _both([each.client for each in run.cluster.saved_state.ports])
 
 
 def _both(ports: list[int]) -> list[str]:
@@ -99,15 +103,41 @@ def _both(ports: list[int]) -> list[str]:
 
 
 NAMESPACE = "a network namespace"
-THREE = ("three",)
+THREE = ("three-brokers",)
 FAULTS = [
-    Fault("client-cut-off", "clients are cut off from the brokers", client_cut_off, THREE, needs=NAMESPACE),
-    Fault("brokers-cut-apart", "no other broker reaches a leader", broker_cut_off, THREE, needs=NAMESPACE),
-    Fault("brokers-alone", "no broker reaches another", brokers_alone, THREE, needs=NAMESPACE),
-    Fault("leader-alone", "a leader and the others are parted", leader_alone, ("apart",), needs=NAMESPACE),
-    Fault("one-way-loss", "what a leader answers is lost", one_way_loss, THREE, needs=NAMESPACE),
-    Fault("link-cut", "a proxy before the broker ends and refuses connections", link_cut, ("proxied",)),
-    Fault("name-gone", "the broker's name is not found any more", name_gone, ("proxied",), needs=NAMESPACE),
-    Fault("half-open", "clients keep connections that the broker has given up", half_open, ("proxied",)),
-    Fault("delay-and-loss", "20 ms each way, 5 % of the segments come late", delay_and_loss, ("proxied",)),
+    Fault(
+        "client-cut-off", "clients are cut off from the brokers", client_cut_off, THREE, requires=NAMESPACE
+    ),
+    Fault(
+        "brokers-cut-apart",
+        "no other broker reaches a leader",
+        broker_cut_off,
+        THREE,
+        requires=NAMESPACE,
+    ),
+    Fault("brokers-alone", "no broker reaches another", brokers_alone, THREE, requires=NAMESPACE),
+    Fault(
+        "leader-alone",
+        "a leader and the others are parted",
+        leader_alone,
+        ("separate-brokers",),
+        requires=NAMESPACE,
+    ),
+    Fault("one-way-loss", "what a leader answers is lost", one_way_loss, THREE, requires=NAMESPACE),
+    Fault(
+        "link-cut", "a proxy before the broker ends and refuses connections", link_cut, ("proxied-broker",)
+    ),
+    Fault(
+        "name-gone",
+        "the broker's name is not found any more",
+        name_gone,
+        ("proxied-broker",),
+        requires=NAMESPACE,
+    ),
+    Fault(
+        "half-open", "clients keep connections that the broker has given up", half_open, ("proxied-broker",)
+    ),
+    Fault(
+        "delay-and-loss", "20 ms each way, 5 % of the segments come late", delay_and_loss, ("proxied-broker",)
+    ),
 ]

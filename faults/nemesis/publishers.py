@@ -1,86 +1,87 @@
-"""What happens to publishers."""
+"""Faults of publishers."""
 
 import time
 from typing import Any
 
-from faults.run import Fault, Play
-from faults.topology.clock import BACK, FORWARD
+from faults.fault import Fault
+from faults.run import Run
+from faults.topology.clock import STEP_BACK, STEP_FORWARD
 from faults.topology.small_disk import mounted
 
-EITHER = ("three", "sqlite")
+EITHER = ("three-brokers", "sqlite")
 FLOOD: dict[str, Any] = {"rate": 0.0, "padding": 2_000}
 
 
-def publisher_killed(play: Play) -> None:
-    for name, how in (("waits", "chunk"), ("streams", "stream")):
-        play.publishers[name].kill()
-        play.publish(name, how)
-    play.mark()
+def publisher_killed(run: Run) -> None:
+    for name, mode in (("waiting", "chunk"), ("streaming", "stream")):
+        run.publishers[name].kill()
+        run.publish(name, mode)
+    run.mark_repaired()
 
 
-def publisher_forked(play: Play) -> None:
-    """Guests fork half-way, with the notifier made before that."""
-    for how in ("chunk", "stream"):
-        name = f"forks-{len(play.scene.publishers)}"
-        play.publish(name, how, count=200, fork_at=100).await_end()
-        del play.publishers[name]
-    play.mark()
+def publisher_forked(run: Run) -> None:
+    """Start publishers that fork half-way, with the notifier made before the fork."""
+    for mode in ("chunk", "stream"):
+        name = f"forks-{len(run.case.publishers)}"
+        run.publish(name, mode, count=200, fork_at=100).wait_for_exit()
+        del run.publishers[name]
+    run.mark_repaired()
 
 
-def terminated_while_flushing(play: Play) -> None:
-    name = f"ends-{len(play.scene.publishers)}"
-    guest = play.publish(name, "stream", rate=0.0)
-    guest.await_count("accepted", 2_000)
-    play.retire(guest)
-    play.mark()
+def terminated_while_flushing(run: Run) -> None:
+    name = f"ends-{len(run.case.publishers)}"
+    extra = run.publish(name, "stream", rate=0.0)
+    extra.wait_for("accepted", 2_000)
+    run.stop(extra)
+    run.mark_repaired()
 
 
-def outbox_full(play: Play) -> None:
-    """What finds no room is told to the program."""
-    streams = play.publishers["streams"]
-    with play.hit(4), play.place.hung(play.scene.bus):
-        streams.await_count("failed", streams.count("failed") + 50)
+def outbox_full(run: Run) -> None:
+    """Make the bus hang until publishing fails because the outbox is full."""
+    streams = run.publishers["streaming"]
+    with run.disruption(4), run.topology.hung(run.case.bus):
+        streams.wait_for("failed", streams.count("failed") + 50)
 
 
-def spool_disk_full(play: Play) -> None:
-    """A guest whose spool is on a small disk goes on without a bus until that is full."""
-    name = f"fills-{len(play.scene.publishers)}"
-    place = play.directory / name
+def spool_disk_full(run: Run) -> None:
+    """Start a publisher whose spool is on a small disk, and make the bus hang until that is full."""
+    name = f"fills-{len(run.case.publishers)}"
+    directory = run.directory / name
     options = {
-        "notifications.spool_dir": str(place),
+        "notifications.spool_dir": str(directory),
         "notifications.spool_after": 0.5,
         "notifications.outbox_records": 500,
     }
-    with mounted(place) as largest:
-        with play.hit(4), play.place.hung(play.scene.bus):
-            guest = play.publish(name, "stream", largest_file=largest, options=options, **FLOOD)
-            guest.await_count("failed", 50)
-        play.retire(guest)
-        play.send_spool(place)
+    with mounted(directory) as largest:
+        with run.disruption(4), run.topology.hung(run.case.bus):
+            extra = run.publish(name, "stream", max_file_bytes=largest, options=options, **FLOOD)
+            extra.wait_for("failed", 50)
+        run.stop(extra)
+        run.flush_spool(directory)
 
 
-def two_on_one_spool(play: Play) -> None:
-    """Both spool into one directory; one is killed, and its next life or the other sends what it left."""
-    streams = play.publishers["streams"]
-    # The one that waits for each is never spooled.
-    other = play.publishers.get("streams-too") or play.publish("streams-too", "stream")
-    other.await_count("accepted", 1)
-    with play.hit(), play.place.hung(play.scene.bus):
+def two_on_one_spool(run: Run) -> None:
+    """Two publishers share a spool; one is killed, and it or the other sends what it left."""
+    streams = run.publishers["streaming"]
+    # The publisher that waits uses no spool.
+    other = run.publishers.get("streaming-too") or run.publish("streaming-too", "stream")
+    other.wait_for("accepted", 1)
+    with run.disruption(), run.topology.hung(run.case.bus):
         before, beside = streams.count("accepted"), other.count("accepted")
-        streams.await_count("accepted", before + int(play.load.rate))
-        other.await_count("accepted", beside + int(play.load.rate))
-        time.sleep(1.5)  # what the client has is copied to the disk after spool_after
+        streams.wait_for("accepted", before + int(run.workload.rate))
+        other.wait_for("accepted", beside + int(run.workload.rate))
+        time.sleep(1.5)  # the spool gets what the client has after spool_after
         streams.kill()
-        play.repeat(streams.count("accepted") - before)
-        play.publish("streams", "stream")
+        run.allow_spool_repeats(streams.count("accepted") - before)
+        run.publish("streaming", "stream")
 
 
-def clock_stepped(play: Play) -> None:
-    with play.hit(1):
-        for step in (FORWARD, BACK, BACK, FORWARD):
-            for each in (play.publishers["streams"], play.publishers["waits"], play.listeners[0]):
-                each.send(step)
-            play.flow()
+def clock_stepped(run: Run) -> None:
+    with run.disruption(1):
+        for step in (STEP_FORWARD, STEP_BACK, STEP_BACK, STEP_FORWARD):
+            for each in (run.publishers["streaming"], run.publishers["waiting"], run.listeners[0]):
+                each.send_signal(step)
+            run.wait_for_progress()
 
 
 FAULTS = [
@@ -92,7 +93,7 @@ FAULTS = [
         "the bus hangs until an outbox of 500 is full",
         outbox_full,
         EITHER,
-        publish={"options": {"notifications.outbox_records": 500}},
+        publisher={"options": {"notifications.outbox_records": 500}},
     ),
     Fault("spool-disk-full", "the bus hangs until a spool's small disk is full", spool_disk_full, EITHER),
     Fault(
@@ -100,7 +101,7 @@ FAULTS = [
         "two processes on one spool while the bus hangs, one is killed",
         two_on_one_spool,
         EITHER,
-        publish={"spool": True},
+        publisher={"spool": True},
     ),
-    Fault("clock-stepped", "clocks stepped an hour, both ways", clock_stepped, EITHER),
+    Fault("clock-stepped", "clocks are stepped by an hour, forward and back", clock_stepped, EITHER),
 ]

@@ -1,26 +1,25 @@
-"""A clock that another process can step, as an administrator steps the machine's.
+"""A clock that another process can step by a signal, as an administrator steps the machine's.
 
-The machine's own would be everybody's. What measures durations is left alone: that is
-what the system promises of it.
+The machine's own clock is shared with everybody. Monotonic clocks are left alone: no system steps them.
 """
 
 import signal
 import time
 
-STEP = 3600.0
-FORWARD, BACK = signal.SIGUSR1, signal.SIGUSR2
+STEP_SECONDS = 3600.0
+STEP_FORWARD, STEP_BACK = signal.SIGUSR1, signal.SIGUSR2
 
 
 def make_steppable() -> None:
-    """Let signals step what this process's Python takes for the time."""
+    """Let signals step the time of day that this process sees in Python."""
     seconds, nanoseconds = time.time, time.time_ns
     shift = 0.0
 
     def step(number: int, _frame: object) -> None:
         nonlocal shift
-        shift += STEP if number == FORWARD else -STEP
+        shift += STEP_SECONDS if number == STEP_FORWARD else -STEP_SECONDS
 
     vars(time)["time"] = lambda: seconds() + shift
     vars(time)["time_ns"] = lambda: nanoseconds() + int(shift * 1e9)
-    for number in (FORWARD, BACK):
+    for number in (STEP_FORWARD, STEP_BACK):
         signal.signal(number, step)

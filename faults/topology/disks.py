@@ -1,7 +1,7 @@
-"""Disks of their own for brokers: files with a file system, which can be full or slow.
+"""Disks for brokers that can be full or slow: file systems in files, mounted by loop devices.
 
-A loop device carries each. It is slow for one process by the kernel's own throttle of block
-devices, with every write waiting for the device: a broker's otherwise stop in the page cache.
+A disk is slow by the kernel's throttle of block devices, for one process. It is mounted ``sync``
+meanwhile, or the page cache would take the writes.
 """
 
 import contextlib
@@ -12,61 +12,61 @@ from collections.abc import Iterator
 
 from faults.topology import namespaces, small_disk
 
-SIZE = 256 * 1024 * 1024
-WRITES = 30  # a second, of a slow disk
-# What faults may need, for those who read why one was left out.
-MOUNTED = "rights to mount loop devices"
-SLOWED = "rights to mount loop devices, and the kernel's control group blkio"
-GROUPS = pathlib.Path("/sys/fs/cgroup/blkio")
+SIZE_BYTES = 256 * 1024 * 1024
+WRITES_PER_SECOND = 30  # of a slow disk
+# Requirements of faults, as the message about a skipped one names them.
+MOUNT_RIGHTS = "rights to mount loop devices"
+THROTTLE_RIGHTS = "rights to mount loop devices, and the kernel's control group blkio"
+CONTROL_GROUPS = pathlib.Path("/sys/fs/cgroup/blkio")
 
 
 class Disk:
-    """A file system mounted at ``place``, a directory that it makes."""
+    """A file system mounted at ``mount_point``, a directory that it makes."""
 
-    def __init__(self, place: pathlib.Path) -> None:
-        self._place = place
-        image = place.with_name(f"{place.name}.image")
-        place.mkdir(parents=True)
+    def __init__(self, mount_point: pathlib.Path) -> None:
+        self._mount_point = mount_point
+        image = mount_point.with_name(f"{mount_point.name}.image")
+        mount_point.mkdir(parents=True)
         with image.open("wb") as file:
-            file.truncate(SIZE)
+            file.truncate(SIZE_BYTES)
         _run("mkfs.ext4", "-q", str(image))
-        _run("mount", "-o", "loop", str(image), str(place))
-        # A broker takes every directory for that of a partition.
-        (place / "lost+found").rmdir()
+        _run("mount", "-o", "loop", str(image), str(mount_point))
+        # A broker expects a partition in every directory.
+        (mount_point / "lost+found").rmdir()
 
     def full(self) -> contextlib.AbstractContextManager[None]:
-        return small_disk.filled(self._place)
+        return small_disk.filled(self._mount_point)
 
     @contextlib.contextmanager
     def slow(self, process: int) -> Iterator[None]:
-        """Let a process write ``WRITES`` times a second, and wait each time."""
-        group = GROUPS / f"faults-{os.getpid()}-{process}"
+        """Let a process write ``WRITES_PER_SECOND`` times a second, and wait for the disk each time."""
+        group = CONTROL_GROUPS / f"faults-{os.getpid()}-{process}"
         group.mkdir()
-        device = self._place.stat().st_dev
+        device = self._mount_point.stat().st_dev
         try:
             throttle = group / "blkio.throttle.write_iops_device"
-            throttle.write_text(f"{os.major(device)}:{os.minor(device)} {WRITES}\n")
+            throttle.write_text(f"{os.major(device)}:{os.minor(device)} {WRITES_PER_SECOND}\n")
             (group / "cgroup.procs").write_text(str(process))
-            _run("mount", "-o", "remount,sync", str(self._place))
+            _run("mount", "-o", "remount,sync", str(self._mount_point))
             yield
         finally:
-            _run("mount", "-o", "remount,async", str(self._place))
+            _run("mount", "-o", "remount,async", str(self._mount_point))
             with contextlib.suppress(ProcessLookupError):
-                (GROUPS / "cgroup.procs").write_text(str(process))
+                (CONTROL_GROUPS / "cgroup.procs").write_text(str(process))
             group.rmdir()
 
     def close(self) -> None:
-        _run("umount", "--lazy", str(self._place))
+        _run("umount", "--lazy", str(self._mount_point))
 
 
-def usable() -> bool:
-    """Say whether this machine lets us mount files, where nobody else sees them."""
-    return namespaces.owned() and os.access("/dev/loop-control", os.W_OK)
+def can_mount() -> bool:
+    """Tell whether we may mount files here, unseen by other processes."""
+    return namespaces.is_entered() and os.access("/dev/loop-control", os.W_OK)
 
 
-def throttled() -> bool:
-    """Say whether this machine lets us slow down a device for a process."""
-    return usable() and os.access(GROUPS / "cgroup.procs", os.W_OK)
+def can_throttle() -> bool:
+    """Tell whether we may slow down a device for a process here."""
+    return can_mount() and os.access(CONTROL_GROUPS / "cgroup.procs", os.W_OK)
 
 
 def _run(*command: str) -> None:

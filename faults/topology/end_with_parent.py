@@ -1,4 +1,4 @@
-"""Processes that do not outlive the tests that started them, however those end."""
+"""Ends a process together with the one that started it, however that ends."""
 
 import ctypes
 import signal

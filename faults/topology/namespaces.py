@@ -1,9 +1,8 @@
-"""A network of this run's own, in which packets to or from a port can be dropped, and names forgotten.
+"""A network namespace for the whole run, where packets to or from a port are dropped on demand.
 
-Everything of the harness then runs in one network namespace: its loopback device joins brokers
-and clients, and the rules of routing, which know ports, cut them apart. That needs neither
-netfilter nor traffic control, which small kernels lack. What is mounted is the run's own as well,
-so that names can be its own: a file of hosts lies over the machine's, and no name server is in reach.
+Brokers and clients share its loopback device, and routing rules, which know ports, separate them.
+That needs neither netfilter nor traffic control, which small kernels lack. The run has a mount
+namespace too: its own hosts file covers that of the machine, and no name server is reachable.
 """
 
 import contextlib
@@ -13,39 +12,39 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-MARK = "NOTIFIER_KAFKA_FAULTS_NAMESPACE"
-BEFORE_LOCAL, LOCAL = "10", "100"
-HOSTS = pathlib.Path("/etc/hosts")
-NAME = "broker.faults.test"
+ENTERED_VARIABLE = "NOTIFIER_KAFKA_FAULTS_NAMESPACE"
+FIRST_PREFERENCE, LOCAL_PREFERENCE = "10", "100"
+HOSTS_FILE = pathlib.Path("/etc/hosts")
+BROKER_NAME = "broker.faults.test"
 
 
 def enter() -> None:
-    """Begin anew in a namespace, where this process may make one."""
-    if owned() or not _ways():
+    """Start this program again in a new namespace, where we may make one."""
+    if is_entered() or not _unshare_command():
         return
-    os.environ[MARK] = "made"
-    os.execvp("unshare", [*_ways(), sys.executable, "-m", "faults", *sys.argv[1:]])
+    os.environ[ENTERED_VARIABLE] = "made"
+    os.execvp("unshare", [*_unshare_command(), sys.executable, "-m", "faults", *sys.argv[1:]])
 
 
-def owned() -> bool:
-    return os.environ.get(MARK) == "made"
+def is_entered() -> bool:
+    return os.environ.get(ENTERED_VARIABLE) == "made"
 
 
 def prepare(directory: pathlib.Path) -> None:
-    """Switch the loopback device on, have rules come before what is local, and know a name."""
+    """Enable the loopback device, put our rules before the local table, and name the broker."""
     hosts = directory / "hosts"
-    hosts.write_text(f"127.0.0.1 localhost {NAME}\n")
-    subprocess.run(["mount", "--bind", str(hosts), str(HOSTS)], check=True)
+    hosts.write_text(f"127.0.0.1 localhost {BROKER_NAME}\n")
+    subprocess.run(["mount", "--bind", str(hosts), str(HOSTS_FILE)], check=True)
     _ip("link", "set", "lo", "up")
-    _ip("rule", "add", "pref", LOCAL, "lookup", "local")
+    _ip("rule", "add", "pref", LOCAL_PREFERENCE, "lookup", "local")
     _ip("rule", "del", "pref", "0")
 
 
 @contextlib.contextmanager
-def dropped(*selectors: str) -> Iterator[None]:
-    """Drop what selectors such as "dport 9092" fit: to a port, or from it with "sport"."""
+def packets_dropped(*selectors: str) -> Iterator[None]:
+    """Drop packets by selectors: "dport 9092" for those to a port, "sport 9092" for those from it."""
     rules = [
-        ["pref", BEFORE_LOCAL, "ipproto", "tcp", *selector.split(), "blackhole"] for selector in selectors
+        ["pref", FIRST_PREFERENCE, "ipproto", "tcp", *selector.split(), "blackhole"] for selector in selectors
     ]
     try:
         for rule in rules:
@@ -57,24 +56,24 @@ def dropped(*selectors: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def forgotten() -> Iterator[None]:
-    """Have nobody know the name of the broker."""
-    known = HOSTS.read_text()
-    HOSTS.write_text("127.0.0.1 localhost\n")
+def broker_name_unknown() -> Iterator[None]:
+    """Remove the broker's name from the hosts file."""
+    known = HOSTS_FILE.read_text()
+    HOSTS_FILE.write_text("127.0.0.1 localhost\n")
     try:
         yield
     finally:
-        HOSTS.write_text(known)
+        HOSTS_FILE.write_text(known)
 
 
-def _ways() -> list[str]:
+def _unshare_command() -> list[str]:
     rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    ways = ["unshare", *rights, "--net", "--mount"]
+    command = ["unshare", *rights, "--net", "--mount"]
     try:
-        tried = subprocess.run([*ways, "ip", "link"], capture_output=True, check=False)
+        tried = subprocess.run([*command, "ip", "link"], capture_output=True, check=False)
     except FileNotFoundError:
         return []
-    return ways if tried.returncode == 0 else []
+    return command if tried.returncode == 0 else []
 
 
 def _ip(*arguments: str) -> None:

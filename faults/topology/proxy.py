@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that does harm to connections: a bad network that needs no rights."""
+"""A TCP proxy on loopback that disturbs connections: a bad network without any privileges."""
 
 import contextlib
 import random
@@ -7,11 +7,11 @@ import threading
 import time
 from typing import NamedTuple
 
-CHUNK = 65536
-RETRANSMISSION = 0.25  # seconds; what a lost segment costs its connection
+CHUNK_BYTES = 65536
+RETRANSMISSION_SECONDS = 0.25  # the delay that a lost segment causes
 
 
-class Weather(NamedTuple):
+class LinkQuality(NamedTuple):
     """``delay`` seconds for each chunk each way; ``loss`` is the share of chunks that come late."""
 
     delay: float = 0.0
@@ -25,37 +25,37 @@ class Link:
         self._proxy = proxy
         self.client = client
         self.server = server
-        self.orphaned = False
+        self.half_closed = False
         for pair in ((client, server), (server, client)):
-            threading.Thread(target=self._carry, args=pair, daemon=True).start()
+            threading.Thread(target=self._forward, args=pair, daemon=True).start()
 
     def close(self) -> None:
         for each in (self.client, self.server):
             _shut(each)
 
-    def orphan(self) -> None:
-        """Let the server see the end of it, and the client nothing at all."""
-        self.orphaned = True
+    def close_server_side(self) -> None:
+        """Close the server's side; the client notices nothing."""
+        self.half_closed = True
         _shut(self.server)
 
-    def _carry(self, source: socket.socket, sink: socket.socket) -> None:
+    def _forward(self, source: socket.socket, sink: socket.socket) -> None:
         try:
-            while data := source.recv(CHUNK):
+            while data := source.recv(CHUNK_BYTES):
                 self._proxy.wait()
-                if self.orphaned:
+                if self.half_closed:
                     continue
                 sink.sendall(data)
         except OSError:
             pass
-        if not self.orphaned or source is self.client:
+        if not self.half_closed or source is self.client:
             self.close()
 
 
 class Proxy:
-    """Listens on ``port``, a free one for 0, and carries to ``target``, which may be set later."""
+    """Listens on a free ``port`` and forwards to the port ``target``, which is set later."""
 
     def __init__(self) -> None:
-        self.weather = Weather()
+        self.quality = LinkQuality()
         self.target = 0
         self._refuses = False
         self._links: list[Link] = []
@@ -67,28 +67,28 @@ class Proxy:
     def cut(self) -> None:
         """End all connections, and new ones at once."""
         self._refuses = True
-        for link in self._taken():
+        for link in self._take_links():
             link.close()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         self._refuses = False
-        self.weather = Weather()
+        self.quality = LinkQuality()
 
     def half_open(self) -> None:
-        """Leave clients with connections that the server has given up. New ones work."""
-        for link in self._taken():
-            link.orphan()
+        """Leave clients with connections that the server has closed. New ones work."""
+        for link in self._take_links():
+            link.close_server_side()
 
     def wait(self) -> None:
-        delay, loss = self.weather
+        delay, loss = self.quality
         if delay:
-            time.sleep(delay + (RETRANSMISSION if random.random() < loss else 0.0))
+            time.sleep(delay + (RETRANSMISSION_SECONDS if random.random() < loss else 0.0))
 
     def close(self) -> None:
         self._listening.close()
         self.cut()
 
-    def _taken(self) -> list[Link]:
+    def _take_links(self) -> list[Link]:
         with self._lock:
             links, self._links = self._links, []
         return links

@@ -1,7 +1,7 @@
-"""Brokers in network namespaces of their own, so that any two of them can be cut apart.
+"""Brokers in a network namespace each, so that any two of them can be separated.
 
-A bridge in the run's own namespace joins them and the clients. A Java of ours, a script, starts
-each broker where it belongs and puts the addresses there into its properties.
+A bridge in the namespace of the run joins them and the clients. A script in the place of ``java``
+starts each broker in its namespace and writes its address into its properties.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ def address(number: int) -> str:
     return f"{NETWORK}.{number}"
 
 
-class Apart:
-    """A namespace for each broker, in the order of their ports: client's, controllers' and brokers'."""
+class SeparateBrokers:
+    """A namespace for each broker. Each has ports for clients, controllers and brokers, in this order."""
 
     def __init__(self, ports: Sequence[Sequence[int]]) -> None:
         self._ports = ports
         _ip("link", "add", "name", BRIDGE, "type", "bridge")
         _ip("address", "add", f"{NETWORK}.254/24", "dev", BRIDGE)
         _ip("link", "set", BRIDGE, "up")
-        self._holders = [self._made(number) for number, _ in enumerate(ports, 1)]
+        self._holders = [self._make_namespace(number) for number, _ in enumerate(ports, 1)]
 
     @property
     def url(self) -> str:
@@ -41,7 +41,7 @@ class Apart:
         return f"kafka://{','.join(hosts)}"
 
     def java(self, real: pathlib.Path, script: pathlib.Path) -> str:
-        """Write the script that stands for Java; return its name."""
+        """Write the script that takes the place of Java; return its path."""
         changes = ";".join(
             f"s/127.0.0.1:{port}/{address(number)}:{port}/g"
             for number, each in enumerate(self._ports, 1)
@@ -56,8 +56,8 @@ class Apart:
         return str(script)
 
     @contextlib.contextmanager
-    def alone(self, number: int) -> Iterator[None]:
-        """Have a broker and the others not reach each other, either way."""
+    def isolated(self, number: int) -> Iterator[None]:
+        """Block all traffic between a broker and the others."""
         others = [address(n) for n, _ in enumerate(self._ports, 1) if n != number]
         enter = self._enter(number)
         try:
@@ -73,13 +73,13 @@ class Apart:
             holder.communicate()
         _ip("link", "del", BRIDGE)
 
-    def _made(self, number: int) -> "subprocess.Popen[bytes]":
+    def _make_namespace(self, number: int) -> "subprocess.Popen[bytes]":
         script = ["sh", "-c", "ip link set lo up && echo ready && exec cat"]
         holder = subprocess.Popen(
             ["unshare", "--net", *script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert holder.stdout is not None
-        assert holder.stdout.readline() == b"ready\n", "no network namespace in a namespace"
+        assert holder.stdout.readline() == b"ready\n", "cannot make a network namespace in a namespace"
         leg = f"leg{number}"
         _ip("link", "add", "name", leg, "type", "veth", "peer", "name", "eth", "netns", str(holder.pid))
         _ip("link", "set", leg, "master", BRIDGE, "up")

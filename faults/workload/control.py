@@ -1,8 +1,8 @@
 """The control of the measurements: ``python -m faults.workload.control FILE PROCESSOR``.
 
-A process that has nothing to do with the product, bound to a processor. It does the same little
-work again and again, about as much as a call of a publisher. What it is late, or takes longer
-than usual, is the machine's doing: others have the processor, or a hypervisor has, or memory.
+A process without any code of the product, bound to one processor. It repeats a small piece of
+work, about as much as one publishing call. When it is late or slower than usual, the machine is
+the cause: other processes, a hypervisor or the memory.
 """
 
 import json
@@ -10,25 +10,25 @@ import os
 import sys
 import time
 
-from faults.history import Journal
+from faults.history import History
 from faults.topology import end_with_parent
-from faults.workload.stopwatch import Stopwatch
+from faults.workload.call_timer import CallTimer
 
-PAUSE = 0.01
+PAUSE_SECONDS = 0.01
 CONTENT = {"id": "control", "numbers": list(range(200))}
 
 
 def main(file: str, processor: int) -> None:
     os.sched_setaffinity(0, {processor})
-    journal = Journal(file)
-    watch = Stopwatch()
+    history = History(file)
+    timer = CallTimer()
     while True:
-        due = time.monotonic() + PAUSE
-        time.sleep(PAUSE)
-        watch.start()
+        due = time.monotonic() + PAUSE_SECONDS
+        time.sleep(PAUSE_SECONDS)
+        timer.start()
         json.loads(json.dumps(CONTENT))
-        work, _ = watch.read()
-        journal.write("control", work=work, late=time.monotonic() - due)
+        work, _ = timer.read()
+        history.write("control", work_seconds=work, late=time.monotonic() - due)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A listener with a journal: ``python -m faults.workload.listener PLAN``, a ``Listening`` as JSON.
+"""A listener that writes a history: ``python -m faults.workload.listener PLAN``.
 
-What its endpoint handled is journalled before the endpoint returns. SIGTERM ends it,
-SIGUSR1 and SIGUSR2 step its clock an hour.
+PLAN is a ``ListenerPlan`` as JSON. Its endpoint records each notification before it returns.
+SIGTERM ends the process, SIGUSR1 and SIGUSR2 step its clock by an hour.
 """
 
 import collections
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from faults.history import Journal
+from faults.history import History
 from faults.topology import clock, end_with_parent
 from faults.workload.publisher import connect
 from notifier_kafka.contract.driver import Partition
@@ -28,57 +28,57 @@ Message = dict[str, Any]
 
 
 @dataclasses.dataclass
-class Listening:
-    """What to listen to and how. ``pool`` is what the journal calls the group.
+class ListenerPlan:
+    """What to listen to and how. ``pool`` is the name of the group in the history.
 
-    ``work`` is seconds for each, and each ``nap_every``-th takes ``nap`` seconds. Every
-    ``refuse``-th is refused the first ``times`` times, and a ``refuse_share`` of all at random,
-    by raising or by asking for it again.
+    Each notification takes ``work_seconds``, and every ``nap_every``-th takes ``nap_seconds``.
+    Every ``refuse_every``-th is refused the first ``refusals`` times, and a ``refuse_share`` of all
+    at random: the endpoint raises, or returns REQUEUE.
     """
 
     url: str
-    journal: str
+    history: str
     pool: str
     group: str
     topic: str
-    work: float = 0.0
+    work_seconds: float = 0.0
     batch: bool = False
-    nap: float = 0.0
+    nap_seconds: float = 0.0
     nap_every: int = 0
-    refuse: int = 0
+    refuse_every: int = 0
     refuse_share: float = 0.0
-    times: int = 1
+    refusals: int = 1
     raises: bool = False
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    breakage: str = ""
+    saboteur: str = ""
 
 
 class Recorder:
-    def __init__(self, plan: Listening) -> None:
+    def __init__(self, plan: ListenerPlan) -> None:
         self._plan = plan
-        self._journal = Journal(plan.journal)
+        self._history = History(plan.history)
         self._count = 0
         self._seen: collections.Counter[str] = collections.Counter()
         self.positions: Callable[[], Mapping[Partition, int]] = dict
 
     def begin(self) -> None:
-        self._journal.write("listening", pool=self._plan.pool, topics=[self._plan.topic])
+        self._history.write("listening", pool=self._plan.pool, topics=[self._plan.topic])
 
     def info(
         self, _ctxt: Any, _publisher: Any, _event: Any, payload: Message, metadata: Message
     ) -> str | None:
         self._work()
         if self._refuses(payload):
-            self._journal.write("refused", pool=self._plan.pool, id=payload["id"], **self._place())
+            self._history.write("refused", pool=self._plan.pool, id=payload["id"], **self._location())
             if self._plan.raises:
-                raise ValueError("as the plan has it")
+                raise ValueError("the plan says so")
             return NotificationResult.REQUEUE
-        self._journal.write("handled", **self._line(payload, metadata), **self._place())
+        self._history.write("handled", **self._line(payload, metadata), **self._location())
         return None
 
-    def _place(self) -> Message:
-        """Say where the notification at hand is on the log, or that it came back after a refusal."""
-        # Not told to several workers, nor of each in a batch.
+    def _location(self) -> Message:
+        """Return the location of the current notification, or that it came back after a refusal."""
+        # Neither several workers nor a batch endpoint learn the offset of each.
         if self._plan.options.get("listener.workers", 1) > 1 or len(found := self.positions()) != 1:
             return {}
         ((partition, following),) = found.items()
@@ -90,16 +90,16 @@ class Recorder:
         self._count += 1
         naps = self._plan.nap_every and self._count % self._plan.nap_every == 0
         if naps:
-            self._journal.write("napping")
-        time.sleep(self._plan.nap if naps else self._plan.work)
+            self._history.write("napping")
+        time.sleep(self._plan.nap_seconds if naps else self._plan.work_seconds)
 
     def _refuses(self, payload: Message) -> bool:
         if random.random() < self._plan.refuse_share:
             return True
-        if not self._plan.refuse or payload["number"] % self._plan.refuse:
+        if not self._plan.refuse_every or payload["number"] % self._plan.refuse_every:
             return False
         self._seen[payload["id"]] += 1
-        return self._seen[payload["id"]] <= self._plan.times
+        return self._seen[payload["id"]] <= self._plan.refusals
 
     def _line(self, payload: Message, metadata: Message) -> Message:
         payload = {name: payload[name] for name in ("id", "key", "number")}
@@ -108,12 +108,12 @@ class Recorder:
 
 class BatchRecorder(Recorder):
     def info(self, messages: list[Message]) -> None:  # type: ignore[override]
-        time.sleep(self._plan.work * len(messages))
-        self._journal.write_all("handled", [self._line(m["payload"], m["metadata"]) for m in messages])
+        time.sleep(self._plan.work_seconds * len(messages))
+        self._history.write_all("handled", [self._line(m["payload"], m["metadata"]) for m in messages])
 
 
-def main(plan: Listening) -> None:
-    bus = connect(plan.url, plan.options, plan.breakage)
+def main(plan: ListenerPlan) -> None:
+    bus = connect(plan.url, plan.options, plan.saboteur)
     make = listener.get_batch_notification_listener if plan.batch else listener.get_notification_listener
     endpoint = (BatchRecorder if plan.batch else Recorder)(plan)
     each = make(bus, [Target(topic=plan.topic)], [endpoint], allow_requeue=True, pool=plan.group)
@@ -125,11 +125,11 @@ def main(plan: Listening) -> None:
         each.stop()
 
     signal.signal(signal.SIGTERM, end)
-    # From here on it ends as it should.
+    # From here on SIGTERM ends it in order.
     endpoint.begin()
     each.start()
     if ending.is_set():
-        # A start that comes after a stop begins anew.
+        # A start after a stop starts again.
         each.stop()
     each.wait()
     bus.cleanup()
@@ -138,4 +138,4 @@ def main(plan: Listening) -> None:
 if __name__ == "__main__":
     end_with_parent.end_with_parent()
     clock.make_steppable()
-    main(Listening(**json.loads(sys.argv[1])))
+    main(ListenerPlan(**json.loads(sys.argv[1])))

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from faults import audit
-from faults.harness import ENVIRONMENT
+from faults.processes import ENVIRONMENT
 
 KNOWN = {"name": "a", "version": "1", "vulns": []}
 WEAK = {"name": "b", "version": "2", "vulns": [{"id": "CVE-1", "fix_versions": ["3"]}]}

@@ -5,58 +5,59 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from faults.harness import BATCH, LOAD, Bus, Scene, until
+from faults.harness import Case
+from faults.processes import BATCH_RECORDS, SOAK_FACTOR, Bus, wait_until
 from faults.topology.small_disk import SmallDisk
 
-COUNT = 2_000 * LOAD
+COUNT = 2_000 * SOAK_FACTOR
 
 
 @pytest.fixture
 def disk(tmp_path: pathlib.Path) -> Iterator[SmallDisk]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = SmallDisk(place)
+    directory = tmp_path / "disk"
+    directory.mkdir()
+    made = SmallDisk(directory)
     yield made
     made.close()
 
 
 @pytest.fixture
-def scene(disk: SmallDisk, open_scene: Callable[[Bus], Scene]) -> Scene:
-    return open_scene(disk.bus)
+def case(disk: SmallDisk, open_case: Callable[[Bus], Case]) -> Case:
+    return open_case(disk.bus)
 
 
-@pytest.mark.parametrize("how", ["chunk", pytest.param("stream", marks=pytest.mark.long)])
-def test_publishing_waits_for_room_and_goes_on(scene: Scene, disk: SmallDisk, how: str) -> None:
-    listener = scene.listen("listener", "crew", work=0.001)
-    publisher = scene.publish("publisher", COUNT, how=how, rate=COUNT / 8)
-    listener.await_count("handled", COUNT // 10)
+@pytest.mark.parametrize("mode", ["chunk", pytest.param("stream", marks=pytest.mark.long)])
+def test_publishing_waits_for_room_and_goes_on(case: Case, disk: SmallDisk, mode: str) -> None:
+    listener = case.listen("listener", "main", work_seconds=0.001)
+    publisher = case.publish("publisher", COUNT, mode=mode, rate=COUNT / 8)
+    listener.wait_for("handled", COUNT // 10)
     with disk.full():
-        until(lambda: "disk is full" in publisher.said(), "the publisher to notice")
-        assert publisher.count("offered") < COUNT or how == "chunk"
-    verdict = scene.finish({"crew": BATCH})
-    assert verdict.faultless, verdict
+        wait_until(lambda: "disk is full" in publisher.stderr_tail(), "the publisher to notice")
+        assert publisher.count("offered") < COUNT or mode == "chunk"
+    verdict = case.finish({"main": BATCH_RECORDS})
+    assert verdict.is_valid, verdict
     assert verdict.acknowledged == COUNT
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("breakage", ["", "IgnoresDeliveryErrors"])
-def test_without_retries_each_failure_is_told(scene: Scene, disk: SmallDisk, breakage: str) -> None:
+@pytest.mark.parametrize("saboteur", ["", "IgnoresDeliveryErrors"])
+def test_without_retries_each_failure_is_told(case: Case, disk: SmallDisk, saboteur: str) -> None:
     """And the product that keeps it for itself is found out."""
-    scene.listen("listener", "crew")
-    publisher = scene.publish(
-        "publisher", COUNT, rate=COUNT / 8, options={"notifications.retry": 0}, breakage=breakage
+    case.listen("listener", "main")
+    publisher = case.publish(
+        "publisher", COUNT, rate=COUNT / 8, options={"notifications.retry": 0}, saboteur=saboteur
     )
-    publisher.await_count("acknowledged", COUNT // 10)
+    publisher.wait_for("acknowledged", COUNT // 10)
     with disk.full():
         before = publisher.count("offered")
-        publisher.await_count("offered", before + 100)
-    publisher.await_end()
-    scene.publish("later", 100).await_end()
-    until(lambda: scene.has_seen("later", {"crew": 0}), "what came later")
-    verdict = scene.judge({"crew": BATCH})
-    if breakage:
+        publisher.wait_for("offered", before + 100)
+    publisher.wait_for_exit()
+    case.publish("later", 100).wait_for_exit()
+    wait_until(lambda: case.has_seen("later", {"main": 0}), "what came later")
+    verdict = case.judge({"main": BATCH_RECORDS})
+    if saboteur:
         assert verdict.lost
         assert verdict.failed == 0
     else:
-        assert verdict.faultless, verdict
+        assert verdict.is_valid, verdict
         assert verdict.failed

@@ -1,4 +1,4 @@
-"""Buses to do harm to, and the table of what came of it."""
+"""Buses for fault tests, and the table of their verdicts."""
 
 import contextlib
 import pathlib
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from faults.harness import Bus, Scene, kafka, opened
+from faults.harness import Case, opened_case
+from faults.processes import Bus, kafka_bus
 
-AT_ONCE = 0.0  # nobody needs the data
 TABLE = "faults"
 
 
@@ -34,28 +34,28 @@ def either_bus(request: pytest.FixtureRequest) -> Bus:
 def _healthy(request: pytest.FixtureRequest) -> Bus:
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_bus")  # type: ignore[no-any-return]
-    return kafka(request.getfixturevalue("kafka_cluster").url, request.param)
+    return kafka_bus(request.getfixturevalue("kafka_cluster").url, request.param)
 
 
 @pytest.fixture
-def open_scene(
+def open_case(
     tmp_path: pathlib.Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
-) -> Iterator[Callable[[Bus], Scene]]:
-    """Open the scene of a case on a bus; all its processes end with the test."""
+) -> Iterator[Callable[[Bus], Case]]:
+    """Open a case on a bus; all its processes end with the test."""
     with contextlib.ExitStack() as stack:
 
         def note(row: str) -> None:
             record_property(TABLE, f"{request.node.name}: {row}")
 
-        def open_on(bus: Bus) -> Scene:
-            return stack.enter_context(opened(bus, tmp_path, note))
+        def open_on(bus: Bus) -> Case:
+            return stack.enter_context(opened_case(bus, tmp_path, note))
 
         yield open_on
 
 
 @pytest.fixture
-def scene(bus: Bus, open_scene: Callable[[Bus], Scene]) -> Scene:
-    return open_scene(bus)
+def case(bus: Bus, open_case: Callable[[Bus], Case]) -> Case:
+    return open_case(bus)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

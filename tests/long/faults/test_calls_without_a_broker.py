@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from faults import rows, timings
-from faults.harness import LOAD, Bus, Scene, kafka
+from faults.harness import Case
+from faults.processes import SOAK_FACTOR, Bus, kafka_bus
 
-COUNT = 2_000 * LOAD
+COUNT = 2_000 * SOAK_FACTOR
 RATE = 1_000.0
-OpenScene = Callable[[Bus], Scene]
+OpenCase = Callable[[Bus], Case]
 
 
 @pytest.fixture(params=["hung", "absent"])
@@ -26,28 +27,28 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def complaints(
-    scene: Scene, directory: pathlib.Path, count: int, options: dict[str, Any], **more: Any
+    case: Case, directory: pathlib.Path, count: int, options: dict[str, Any], **more: Any
 ) -> list[str]:
     """Publish, from the first call on without a broker; say what took too long."""
-    scene.control()
-    streams = scene.publish("streams", count, how="stream", rate=RATE, options=options, **more)
-    streams.await_count("accepted", count)
+    case.start_controls()
+    streams = case.publish("streaming", count, mode="stream", rate=RATE, options=options, **more)
+    streams.wait_for("accepted", count)
     found = timings.measure(directory)
     # All but the first, which is judged as well.
     assert found.calls == count - 1
-    return rows.late(found, rows.promised(options, count))
+    return rows.broken_limits(found, rows.allowed_growth(options, count))
 
 
 @pytest.mark.parametrize("spooled", [False, True], ids=["outbox", "spool"])
 def test_no_call_waits(
-    address: str, client: str, open_scene: OpenScene, tmp_path: pathlib.Path, spooled: object
+    address: str, client: str, open_case: OpenCase, tmp_path: pathlib.Path, spooled: object
 ) -> None:
     spool = {"notifications.spool_dir": str(tmp_path / "spool"), "notifications.spool_after": 0.5}
-    scene = open_scene(kafka(address, client))
-    assert complaints(scene, tmp_path, COUNT, spool if spooled else {}) == []
+    case = open_case(kafka_bus(address, client))
+    assert complaints(case, tmp_path, COUNT, spool if spooled else {}) == []
 
 
-def test_one_that_waits_is_caught(open_scene: OpenScene, tmp_path: pathlib.Path) -> None:
-    scene = open_scene(kafka("kafka://127.0.0.1:1", "confluent-kafka"))
-    said = complaints(scene, tmp_path, COUNT // 2, {}, breakage="KeepsTheCallerWaiting")
+def test_one_that_waits_is_caught(open_case: OpenCase, tmp_path: pathlib.Path) -> None:
+    case = open_case(kafka_bus("kafka://127.0.0.1:1", "confluent-kafka"))
+    said = complaints(case, tmp_path, COUNT // 2, {}, saboteur="KeepsTheCallerWaiting")
     assert any(each.startswith("stall: a call took ") for each in said)

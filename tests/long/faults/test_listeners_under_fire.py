@@ -4,51 +4,52 @@ import signal
 
 import pytest
 
-from faults.harness import BATCH, LOAD, Scene
+from faults.harness import Case
+from faults.processes import BATCH_RECORDS, SOAK_FACTOR
 
-COUNT = 1_500 * LOAD
-QUICK = 0.001  # seconds for each, so that a fault hits a listener at work
+COUNT = 1_500 * SOAK_FACTOR
+QUICK_SECONDS = 0.001  # seconds for each, so that a fault hits a listener at work
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one-by-one", "batches"])
-def test_killed_in_the_middle_of_a_batch(scene: Scene, batch: bool) -> None:
-    victim = scene.listen("victim", "crew", work=QUICK, batch=batch)
-    publisher = scene.publish("publisher", COUNT)
-    victim.await_count("handled", COUNT // 5)
-    heir = scene.listen("heir", "crew", work=QUICK, batch=batch)
+def test_killed_in_the_middle_of_a_batch(case: Case, batch: bool) -> None:
+    victim = case.listen("victim", "main", work_seconds=QUICK_SECONDS, batch=batch)
+    publisher = case.publish("publisher", COUNT)
+    victim.wait_for("handled", COUNT // 5)
+    heir = case.listen("heir", "main", work_seconds=QUICK_SECONDS, batch=batch)
     victim.kill()
     assert publisher.count("offered") < COUNT or victim.count("handled") < COUNT, "too late to prove anything"
-    heir.await_count("handled", 1)
+    heir.wait_for("handled", 1)
     # The heir's joining may have taken a batch from the victim, the kill another.
-    verdict = scene.finish({"crew": 2 * BATCH})
-    assert verdict.faultless, verdict
+    verdict = case.finish({"main": 2 * BATCH_RECORDS})
+    assert verdict.is_valid, verdict
     assert verdict.acknowledged == COUNT
 
 
-def test_stopped_for_longer_than_its_session(scene: Scene) -> None:
-    scene.publish("publisher", COUNT)
-    sleeper = scene.listen("sleeper", "crew", work=QUICK)
-    sleeper.await_count("handled", COUNT // 10)
-    scene.pause(sleeper)
+def test_stopped_for_longer_than_its_session(case: Case) -> None:
+    case.publish("publisher", COUNT)
+    sleeper = case.listen("sleeper", "main", work_seconds=QUICK_SECONDS)
+    sleeper.wait_for("handled", COUNT // 10)
+    case.pause(sleeper)
     handled = sleeper.count("handled")
     assert handled < COUNT
-    other = scene.listen("other", "crew", work=QUICK)
+    other = case.listen("other", "main", work_seconds=QUICK_SECONDS)
     # All of it but what the sleeper had committed: so its session was over.
-    other.await_count("handled", COUNT - handled)
-    sleeper.send(signal.SIGCONT)
-    verdict = scene.finish({"crew": 2 * BATCH})
-    assert verdict.faultless, verdict
+    other.wait_for("handled", COUNT - handled)
+    sleeper.send_signal(signal.SIGCONT)
+    verdict = case.finish({"main": 2 * BATCH_RECORDS})
+    assert verdict.is_valid, verdict
 
 
-def test_sigterm_commits_what_is_finished_and_leaves_at_once(scene: Scene) -> None:
-    scene.publish("publisher", COUNT).await_end()
-    first = scene.listen("first", "crew", work=QUICK)
-    first.await_count("handled", COUNT // 4)
-    first.end()
-    first.await_end()
+def test_sigterm_commits_what_is_finished_and_leaves_at_once(case: Case) -> None:
+    case.publish("publisher", COUNT).wait_for_exit()
+    first = case.listen("first", "main", work_seconds=QUICK_SECONDS)
+    first.wait_for("handled", COUNT // 4)
+    first.terminate()
+    first.wait_for_exit()
     assert first.count("handled") < COUNT, "too late to prove anything"
-    second = scene.listen("second", "crew")
+    second = case.listen("second", "main")
     # Nothing twice: everything that was finished was committed.
-    verdict = scene.finish({"crew": 0})
-    assert verdict.faultless, verdict
+    verdict = case.finish({"main": 0})
+    assert verdict.is_valid, verdict
     assert first.count("handled") + second.count("handled") == COUNT

@@ -12,64 +12,65 @@ from collections.abc import Callable
 
 import pytest
 
-from faults.harness import BATCH, LOAD, Bus, Scene, until
+from faults.harness import Case
+from faults.processes import BATCH_RECORDS, SOAK_FACTOR, Bus, wait_until
 from faults.workload import publisher
 from notifier_kafka.publishing import notifier
 from tests.shared.checkout import ROOT
 
-COUNT = 1_500 * LOAD
+COUNT = 1_500 * SOAK_FACTOR
 KILLS = 3
-QUICK = 0.001  # seconds for each, so that a fault hits a listener at work
+QUICK_SECONDS = 0.001  # seconds for each, so that a fault hits a listener at work
 EXAMPLE = ROOT / "docs" / "examples" / "ledger.py"
 
 
 @pytest.fixture
-def scene(either_bus: Bus, open_scene: Callable[[Bus], Scene]) -> Scene:
-    return open_scene(either_bus)
+def case(either_bus: Bus, open_case: Callable[[Bus], Case]) -> Case:
+    return open_case(either_bus)
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one-by-one", "batches"])
-def test_workers_killed_in_the_middle_of_a_batch(scene: Scene, batch: bool) -> None:
+def test_workers_killed_in_the_middle_of_a_batch(case: Case, batch: bool) -> None:
     options = {"listener.workers": 4}
-    victim = scene.listen("victim", "crew", work=QUICK, batch=batch, options=options)
-    publisher = scene.publish("publisher", COUNT)
-    victim.await_count("handled", COUNT // 5)
-    heir = scene.listen("heir", "crew", work=QUICK, batch=batch, options=options)
+    victim = case.listen("victim", "main", work_seconds=QUICK_SECONDS, batch=batch, options=options)
+    publisher = case.publish("publisher", COUNT)
+    victim.wait_for("handled", COUNT // 5)
+    heir = case.listen("heir", "main", work_seconds=QUICK_SECONDS, batch=batch, options=options)
     victim.kill()
     assert publisher.count("offered") < COUNT or victim.count("handled") < COUNT, "too late to prove anything"
-    heir.await_count("handled", 1)
+    heir.wait_for("handled", 1)
     # The heir's joining may have taken a batch from the victim, the kill another.
-    verdict = scene.finish({"crew": 2 * BATCH})
-    assert verdict.faultless, verdict
+    verdict = case.finish({"main": 2 * BATCH_RECORDS})
+    assert verdict.is_valid, verdict
     assert verdict.acknowledged == COUNT
 
 
-def test_workers_stopped_in_the_middle_of_a_batch(scene: Scene) -> None:
+def test_workers_stopped_in_the_middle_of_a_batch(case: Case) -> None:
     options = {"listener.workers": 4}
-    scene.publish("publisher", COUNT).await_end()
-    first = scene.listen("first", "crew", work=QUICK, options=options)
-    first.await_count("handled", COUNT // 4)
-    first.end()
-    first.await_end()
+    case.publish("publisher", COUNT).wait_for_exit()
+    first = case.listen("first", "main", work_seconds=QUICK_SECONDS, options=options)
+    first.wait_for("handled", COUNT // 4)
+    first.terminate()
+    first.wait_for_exit()
     assert first.count("handled") < COUNT, "too late to prove anything"
-    scene.listen("second", "crew", options=options)
-    verdict = scene.finish({"crew": BATCH})
-    assert verdict.faultless, verdict
+    case.listen("second", "main", options=options)
+    verdict = case.finish({"main": BATCH_RECORDS})
+    assert verdict.is_valid, verdict
 
 
-def test_at_most_once_a_kill_repeats_nothing(scene: Scene) -> None:
+def test_at_most_once_a_kill_repeats_nothing(case: Case) -> None:
     options = {"listener.delivery": "at-most-once"}
-    scene.publish("publisher", COUNT).await_end()
-    victim = scene.listen("victim", "crew", work=QUICK, options=options)
-    victim.await_count("handled", COUNT // 4)
+    case.publish("publisher", COUNT).wait_for_exit()
+    victim = case.listen("victim", "main", work_seconds=QUICK_SECONDS, options=options)
+    victim.wait_for("handled", COUNT // 4)
     victim.kill()
     assert victim.count("handled") < COUNT, "too late to prove anything"
-    heir = scene.listen("heir", "crew", options=options)
-    until(lambda: heir.count("handled") and scene.nothing_waits({"crew": 0}), "the heir")
-    verdict = scene.judge({"crew": 0})
+    heir = case.listen("heir", "main", options=options)
+    wait_until(lambda: heir.count("handled") and case.has_caught_up({"main": 0}), "the heir")
+    verdict = case.judge({"main": 0})
     # What the victim had committed and not handled; nothing else is amiss.
     assert set(verdict.examples) <= {"lost"}, verdict
-    assert verdict.lost <= BATCH, verdict
+    assert verdict.lost <= BATCH_RECORDS, verdict
 
 
 class Book:
@@ -114,11 +115,11 @@ def test_each_payment_is_booked_once_whatever_is_killed(either_bus: Bus, tmp_pat
         for kill in range(1, KILLS + 1):
             book.keep()
             goal = COUNT * kill // (KILLS + 1)
-            until(functools.partial(book.has, goal), f"{goal} payments")
+            wait_until(functools.partial(book.has, goal), f"{goal} payments")
             book.end(signal.SIGKILL)
         assert len(book.payments()) < COUNT, "too late to prove anything"
         book.keep()
-        until(lambda: set(ids) <= set(book.payments()), "all payments")
+        wait_until(lambda: set(ids) <= set(book.payments()), "all payments")
         assert book.end(signal.SIGTERM) == 0
     finally:
         book.end(signal.SIGKILL)

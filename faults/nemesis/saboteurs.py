@@ -1,6 +1,6 @@
-"""Products that are broken on purpose, each in the way that a promise forbids.
+"""Saboteurs: each breaks the product on purpose, in a way that a promise forbids.
 
-Most stand between the product and its driver, where a mistake of either would show.
+Most wrap the publisher or the subscription of a driver.
 """
 
 import json
@@ -16,8 +16,8 @@ from notifier_kafka.spool.spool_file import SpoolFile
 from notifier_kafka_drivers.sqlite import membership
 
 
-class Passing:
-    """Passes everything on to what it stands before."""
+class PassThrough:
+    """Passes every call on."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -26,37 +26,37 @@ class Passing:
         return getattr(self.inner, name)
 
 
-class BrokenDriver(Passing):
+class SabotagedDriver(PassThrough):
     """A driver whose publishers and subscriptions are wrapped."""
 
-    def __init__(self, inner: Any, breakage: type["Breakage"]) -> None:
+    def __init__(self, inner: Any, saboteur: type["Saboteur"]) -> None:
         super().__init__(inner)
-        self._breakage = breakage
+        self._saboteur = saboteur
 
     def publisher(self, on_failure: Any, limits: Limits) -> Any:
-        return self._breakage(self.inner.publisher(on_failure, limits))
+        return self._saboteur(self.inner.publisher(on_failure, limits))
 
     def subscribe(self, topics: Sequence[str], group: str | None, start: Any) -> Any:
-        return self._breakage(self.inner.subscribe(topics, group, start))
+        return self._saboteur(self.inner.subscribe(topics, group, start))
 
 
-class Breakage(Passing):
-    """Stands before a publisher or a subscription."""
+class Saboteur(PassThrough):
+    """Wraps a publisher or a subscription."""
 
 
-class CommitsBeforeTheWork(Breakage):
+class CommitsBeforeTheWork(Saboteur):
     def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
         found: Sequence[Delivery] = self.inner.poll(limit, timeout)
         self.inner.commit({delivery.partition: delivery.offset + 1 for delivery in found})
         return found
 
 
-class NeverCommits(Breakage):
+class NeverCommits(Saboteur):
     def commit(self, positions: Positions) -> None:
         pass
 
 
-class IgnoresDeliveryErrors(Breakage):
+class IgnoresDeliveryErrors(Saboteur):
     def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
         def settle(fate: Any) -> None:
             assert on_settled is not None
@@ -66,7 +66,7 @@ class IgnoresDeliveryErrors(Breakage):
         self.inner.offer(record, settle if on_settled else None)
 
 
-class MisplacesReceipts(Breakage):
+class MisplacesReceipts(Saboteur):
     def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
         def settle(fate: Any) -> None:
             assert on_settled is not None
@@ -75,12 +75,12 @@ class MisplacesReceipts(Breakage):
         self.inner.offer(record, settle if on_settled else None)
 
 
-class HandsOverBackwards(Breakage):
+class HandsOverBackwards(Saboteur):
     def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
         return list(reversed(self.inner.poll(limit, timeout)))
 
 
-class ForgetsWhatWasRefused(Breakage):
+class ForgetsWhatWasRefused(Saboteur):
     def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
         if ".requeue." not in record.topic:
             self.inner.offer(record, on_settled)
@@ -88,12 +88,12 @@ class ForgetsWhatWasRefused(Breakage):
             on_settled(Receipt(Partition(record.topic, 0), 0))
 
 
-class RequeuesForEverybody(Breakage):
+class RequeuesForEverybody(Saboteur):
     def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
         self.inner.offer(record._replace(topic=record.topic.rpartition(".requeue.")[2]), on_settled)
 
 
-class ChangesThePayload(Breakage):
+class ChangesThePayload(Saboteur):
     def poll(self, limit: int, timeout: float) -> Sequence[Delivery]:
         return [self._changed(delivery) for delivery in self.inner.poll(limit, timeout)]
 
@@ -102,24 +102,24 @@ class ChangesThePayload(Breakage):
         return delivery._replace(record=delivery.record._replace(value=value))
 
 
-class KeepsTheCallerWaiting(Breakage):
+class KeepsTheCallerWaiting(Saboteur):
     def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
         if random.random() < 0.05:
             time.sleep(0.1)
         self.inner.offer(record, on_settled)
 
 
-class KeepsEverything(Breakage):
+class KeepsEverything(Saboteur):
     def offer(self, record: Record, on_settled: Callable[[Any], None] | None = None) -> None:
         vars(self).setdefault("kept", []).append(b"x" * 1_000_000)
         self.inner.offer(record, on_settled)
 
 
-# What stands deeper than before a driver is broken by a patch of its class.
+# Patches of classes, for promises that hold deeper in the product than at the driver.
 
 
 def drops_the_spools_tail() -> None:
-    """Have the spool forward all but the last record of each piece of its file."""
+    """Make the spool forward all but the last record of each chunk of its file."""
     read = SpoolFile.read
 
     def short(self: SpoolFile, limit: int) -> Any:
@@ -130,23 +130,23 @@ def drops_the_spools_tail() -> None:
 
 
 def skips_the_fence() -> None:
-    """Have a member of an SQLite log write its positions, whoever owns the partitions by now."""
+    """Let a member of an SQLite log commit positions of partitions that it does not own any more."""
 
     def commit(self: Any, connection: Any, positions: Any) -> set[int]:
-        told = json.dumps(list(positions.items()))
-        connection.execute(membership.ANYWHERE, (self._group_id, told))
+        rows = json.dumps(list(positions.items()))
+        connection.execute(membership.ANYWHERE, (self._group_id, rows))
         return set()
 
     membership.Membership.commit = commit
 
 
 PATCHES = {"DropsTheSpoolsTail": drops_the_spools_tail, "SkipsTheFence": skips_the_fence}
-NAMES = (*PATCHES, *sorted(kind.__name__ for kind in Breakage.__subclasses__()))
+NAMES = (*PATCHES, *sorted(kind.__name__ for kind in Saboteur.__subclasses__()))
 
 
-def broken(driver: Any, name: str) -> Any:
-    """Break the product in the way of that name."""
+def sabotage(driver: Any, name: str) -> Any:
+    """Let the saboteur of this name break the product."""
     if name in PATCHES:
         PATCHES[name]()
         return driver
-    return BrokenDriver(driver, globals()[name])
+    return SabotagedDriver(driver, globals()[name])

@@ -1,14 +1,14 @@
-"""How long something took, and how long of that its thread had no processor."""
+"""How long a call took, and how long its thread waited for a processor meanwhile."""
 
 import os
 import time
 
 
-class Stopwatch:
-    """For the thread that makes it."""
+class CallTimer:
+    """Times calls of the thread that makes it."""
 
     def __init__(self) -> None:
-        # The second number is nanoseconds in the queue for a processor, of the kernel's scheduler.
+        # The second number: nanoseconds in the run queue of the kernel's scheduler.
         self._queue = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
 
     def start(self) -> None:
@@ -16,7 +16,7 @@ class Stopwatch:
         self._begun = time.perf_counter_ns()
 
     def read(self) -> tuple[float, float]:
-        """Return seconds since the start: those without the time in the queue, and that time."""
+        """Return seconds since the start without the time in the run queue, and that time."""
         took = time.perf_counter_ns() - self._begun
         queued = min(took, self._waited() - self._before)
         return (took - queued) / 1e9, queued / 1e9

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ class Rig:
         self.url = url or f"sqlite:///{directory}/log.db?partitions=3&synchronous=normal"
         self.transport = transport.get_notification_transport(conf(ini), self.url)
         self.driver: Driver = self.transport.driver
+        # Since Python 3.13 a connection to SQLite that nobody closed is a warning.
+        weakref.finalize(self, self.driver.close)
         self.ledger = ledger.Ledger(directory / "checkpoint")
 
     def publish(self, records: Iterable[Record]) -> None:

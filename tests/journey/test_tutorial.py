@@ -13,8 +13,7 @@ from collections import Counter
 import pytest
 
 from notifier_kafka.cli import main
-from notifier_kafka.cli.commands import demo
-from notifier_kafka.cli.demo import sandbox, traffic
+from notifier_kafka.cli.demo import outcome, sandbox, traffic
 from tests.shared.checkout import ROOT
 
 DEADLINE = 60.0
@@ -102,7 +101,7 @@ def test_the_sums_of_the_demonstration() -> None:
         "malformed": len(sandbox.MALFORMED_VALUES),
         "late": len(day.late),
     }
-    agreeing = demo.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
+    agreeing = outcome.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
     assert agreeing.counts_agree()
     [shown] = [block for block in blocks("docs/first-steps.md", "console") if "$ " not in block]
     assert shown.splitlines() == list(agreeing.lines())

@@ -54,7 +54,7 @@ def first_line(command: list[str], directory: pathlib.Path, environment: dict[st
     with subprocess.Popen(
         command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        # Who says nothing is ended too, and then has said nothing.
+        # A command that prints nothing is stopped too.
         impatience = threading.Timer(DEADLINE, running.kill)
         impatience.start()
         try:
@@ -81,7 +81,7 @@ def test_the_programs_of_the_first_steps(tmp_path: pathlib.Path, environment: di
     (tmp_path / "app.conf").write_text(ini.replace("/var/lib/shop", str(tmp_path)))
     publish, listen = blocks("docs/first-steps.md", "python")
     said = talk(publish + listen, tmp_path, environment, 3)
-    # It handles while it says so.
+    # The listener may print before or after this line.
     said.remove("Enter ends it\n")
     assert [line.split(" ", 1)[1].strip() for line in said] == [
         "order.paid {'order': 17, 'total': '9.90'}",

@@ -18,7 +18,7 @@ def _start(script: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _lines(*paths: Path) -> list[str]:
-    # A killed process may leave half a line; that notification was not handled.
+    # A killed process may leave half a line, which does not count.
     return [
         line
         for path in paths

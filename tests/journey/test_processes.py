@@ -18,7 +18,7 @@ def _start(script: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _lines(*paths: Path) -> list[str]:
-    # A process that was killed may leave half a line behind; that one was not finished.
+    # A killed process may leave half a line, which does not count.
     return [
         line
         for path in paths

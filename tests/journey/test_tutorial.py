@@ -13,8 +13,7 @@ from collections import Counter
 import pytest
 
 from notifier_kafka.cli import main
-from notifier_kafka.cli.commands import demo
-from notifier_kafka.cli.demo import sandbox, traffic
+from notifier_kafka.cli.demo import outcome, sandbox, traffic
 from tests.shared.checkout import ROOT
 
 DEADLINE = 60.0
@@ -55,7 +54,7 @@ def first_line(command: list[str], directory: pathlib.Path, environment: dict[st
     with subprocess.Popen(
         command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        # Who says nothing is ended too, and then has said nothing.
+        # A command that prints nothing is stopped too.
         impatience = threading.Timer(DEADLINE, running.kill)
         impatience.start()
         try:
@@ -82,7 +81,7 @@ def test_the_programs_of_the_first_steps(tmp_path: pathlib.Path, environment: di
     (tmp_path / "app.conf").write_text(ini.replace("/var/lib/shop", str(tmp_path)))
     publish, listen = blocks("docs/first-steps.md", "python")
     said = talk(publish + listen, tmp_path, environment, 3)
-    # It handles while it says so.
+    # The listener may print before or after this line.
     said.remove("Enter ends it\n")
     assert [line.split(" ", 1)[1].strip() for line in said] == [
         "order.paid {'order': 17, 'total': '9.90'}",
@@ -102,7 +101,7 @@ def test_the_sums_of_the_demonstration() -> None:
         "malformed": len(sandbox.MALFORMED_VALUES),
         "late": len(day.late),
     }
-    agreeing = demo.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
+    agreeing = outcome.Outcome(types, types, types, sums, sums, {"total": types.total(), **sums}, lost=0)
     assert agreeing.counts_agree()
     [shown] = [block for block in blocks("docs/first-steps.md", "console") if "$ " not in block]
     assert shown.splitlines() == list(agreeing.lines())

@@ -14,13 +14,14 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from notifier_kafka.cli import installed_options, jar_download
 from notifier_kafka.cli.arguments import page_file, positive
 from notifier_kafka.cli.command import Lister
 from notifier_kafka.cli.demo import traffic
 from notifier_kafka.cli.demo.aggregation import Aggregation
+from notifier_kafka.cli.demo.outcome import Outcome
 from notifier_kafka.cli.demo.sandbox import Sandbox
 from notifier_kafka.cli.exits import Partial, UsageError
 from notifier_kafka.cli.output.progress_bar import Bar
@@ -136,7 +137,7 @@ class Demo(Lister):
 
     def _run_day(
         self, transport: NotificationTransport, directory: Path, args: argparse.Namespace
-    ) -> "Outcome":
+    ) -> Outcome:
         today = datetime.datetime.now(datetime.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         midnight = today - datetime.timedelta(days=1)
         day, sandbox = traffic.make_traffic(args.count, midnight), Sandbox(transport)
@@ -189,75 +190,3 @@ class Demo(Lister):
         command, parser, arguments = self.program.find(list(argv))
         result: tuple[Sequence[Any], Any] = command.take_action(parser.parse_args(arguments))
         return result
-
-
-class Outcome(NamedTuple):
-    """The counts of publisher, listeners and Spark: notifications by event type, the others by records."""
-
-    published: collections.Counter[str]
-    handled: collections.Counter[str]
-    aggregated: collections.Counter[str]
-    expected: dict[str, int]
-    listened: dict[str, int]
-    spark: dict[str, Any]
-    lost: int
-
-    @classmethod
-    def of(
-        cls,
-        sandbox: Sandbox,
-        day: traffic.Traffic,
-        spark: dict[str, Any],
-        aggregated: collections.Counter[str],
-    ) -> "Outcome":
-        """Collect the counts."""
-        return cls(
-            sandbox.published,
-            sandbox.handled,
-            aggregated,
-            {
-                "duplicate": sandbox.duplicates_published,
-                "malformed": sandbox.malformed_published,
-                "late": len(day.late),
-            },
-            {"duplicate": sandbox.redelivered, "malformed": sandbox.malformed_received},
-            spark,
-            sandbox.lost,
-        )
-
-    def counts_agree(self) -> bool:
-        """Tell whether nothing is missing, and nothing is counted twice."""
-        listened = self.published == self.handled and not self.lost
-        # At-least-once delivery: any notification may be redelivered.
-        listened &= self.listened["duplicate"] >= self.expected["duplicate"]
-        listened &= self.listened["malformed"] == self.expected["malformed"]
-        if not self.spark:
-            return listened
-        counted = self.aggregated == self.published and self.spark["total"] == self.published.total()
-        return listened and counted and all(self.spark[name] == n for name, n in self.expected.items())
-
-    def lines(self) -> Iterator[str]:
-        """Compare the counts, a line for each kind."""
-        counts = [("published", self.published.total()), ("handled", self.handled.total())]
-        if self.spark:
-            counts.append(("aggregated", self.aggregated.total()))
-        yield f"{_compare('notifications', counts)}; {self.lost:,} lost"
-        for kind, by_listeners, by_spark in (
-            ("duplicate", "redelivered", "ignored by Spark"),
-            ("malformed", "set aside", "skipped by Spark"),
-            ("late", "", "counted by Spark"),
-        ):
-            counts = [("published", self.expected[kind])]
-            if by_listeners:
-                counts.append((by_listeners, self.listened[kind]))
-            if self.spark:
-                counts.append((by_spark, self.spark[kind]))
-            yield _compare(kind, counts)
-
-
-def _compare(kind: str, counts: Sequence[tuple[str, int]]) -> str:
-    (name, first), *others = counts
-    line = f"{kind}: {first:,} {name}"
-    for name, count in others:
-        line += f" {'=' if count == first else 'but'} {count:,} {name}"
-    return line

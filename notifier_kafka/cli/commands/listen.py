@@ -1,6 +1,7 @@
 """``notifier-kafka listen`` and ``tail``: print notifications as lines."""
 
 import argparse
+import operator
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -205,23 +206,18 @@ def _print_last_and_follow(
             printer.print([delivery])
     # Not from "latest": records may arrive before the subscription begins. So it begins at a
     # time before them, with a margin for wrong clocks, and skips the records before ``ends``.
-    start: Start = (
-        min(_timestamp(max(last, key=_timestamp)), time.time()) - CLOCK_SKEW_SECONDS if last else "earliest"
-    )
+    start: Start = min(last[-1].timestamp, time.time()) - CLOCK_SKEW_SECONDS if last else "earliest"
     _follow(transport, args, start, printer, ends)
 
 
 def _read_last(driver: Driver, topics: Sequence[str], count: int) -> tuple[list[Delivery], Positions]:
+    """Read the last deliveries, ordered by time, and the end of each partition."""
     last: list[Delivery] = []
     spans = driver.spans(topics)
     for span in spans:
         last += driver.read(span._replace(start=max(span.start, span.stop - count)))
-        last = sorted(last, key=_timestamp)[-count:]
+        last = sorted(last, key=operator.attrgetter("timestamp"))[-count:]
     return last, {span.partition: span.stop for span in spans}
-
-
-def _timestamp(delivery: Delivery) -> float:
-    return delivery.timestamp
 
 
 def _follow(

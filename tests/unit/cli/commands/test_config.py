@@ -117,7 +117,7 @@ def test_each_value_says_where_it_comes_from(write: Write, tmp_path: pathlib.Pat
 
 
 def test_the_command_line_s_url_counts(cli: CliRunner) -> None:
-    # A test that called set_transport_defaults before has set an option of this process as well.
+    # An earlier test may have called set_transport_defaults, which sets an option in this process.
     origins = {row["option"]: row["origin"] for row in cli.json("config", "show", "--set")}
     assert origins["transport_url"] == "the command line"
     assert origins.keys() <= {"transport_url", "control_exchange"}

@@ -124,7 +124,7 @@ def test_all_are_given_back_once_and_only_on_demand(cli: CliRunner, endpoint: Fa
         wait_for(lambda: len(endpoint.handled) == 4 and each.stats()["malformed"] == 1)
     assert sorted(endpoint.handled) == [0, 1, 2, 3]
     cli.run("topics", "list")  # takes what the listener logged meanwhile
-    # The malformed one came back, and is set aside again with the place where it was first.
+    # The malformed one was delivered again, and is set aside again with its first origin.
     assert [row["new"] for row in cli.json("dead-letters", "list") if "Unicode" in row["reason"]] == [1]
     again = cli.json("dead-letters", "show", "mail")[-1]
     assert again["origin"].startswith("orders.info ")

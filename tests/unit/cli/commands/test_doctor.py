@@ -278,5 +278,5 @@ def test_a_terminal_gets_colour_and_lines_that_fit(tmp_path: pathlib.Path, no_co
     assert ("\x1b[31mFAIL\x1b[0m " in shown) == (not no_color)
     assert ("\x1b" in shown) == (not no_color)
     for line in re.sub(r"\x1b\[\d+m", "", shown).splitlines():
-        # A path, which has no space to end a line at, goes on as the terminal has it.
+        # A path has no space at which to wrap, so the terminal wraps it.
         assert len(line) <= 70 or line[30:].removeprefix("-> ").count(" ") == 0, line

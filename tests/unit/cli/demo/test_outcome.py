@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from notifier_kafka.cli.commands.demo import Outcome
+from notifier_kafka.cli.demo.outcome import Outcome
 
 AGREEING = Outcome(
     published=Counter(a=3, b=2),

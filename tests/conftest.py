@@ -28,6 +28,7 @@ for _of in ("SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_of, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 pytest_plugins = [
+    "tests.shared.browser_fixture",
     "tests.shared.faults_fixtures",
     "tests.shared.kafka.fixtures",
     "tests.shared.spark.fixtures",

@@ -27,7 +27,7 @@ TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
 
 _OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
 _ORIGIN = frozenset({TOPIC, PARTITION, OFFSET})
-MAX_DOUBLINGS = 60  # the number of failures is in a header, which anybody may have written
+MAX_DOUBLINGS = 60  # the number of failures is in a header, which any publisher may have written
 STOP_CHECK_SECONDS = 0.2
 STORE_AFTER_STOP_SECONDS = 2.0
 
@@ -234,7 +234,7 @@ def revived(record: Record, group: str) -> Record | None:
 
 
 def _expect_nothing(record: Record, error: MessagingException) -> None:
-    # Never called: every record is offered with a callback of its own.
+    # Never called: each record is offered with its own callback.
     raise AssertionError(f"{record.topic}: {error}")
 
 
@@ -243,7 +243,7 @@ def _header(record: Record, name: str) -> bytes | None:
 
 
 def _number(record: Record, name: str) -> float:
-    """Read a number from a header that anybody may have written; 0 if it is absent or invalid."""
+    """Read a number from a header that any publisher may have written; 0 if it is absent or invalid."""
     try:
         number = float(_header(record, name) or 0)
     except ValueError:

@@ -65,7 +65,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         partition = Partition(topic, 0)
         member.subscription.commit({partition: 12})
         described = rig.admin().describe_group(group)
@@ -83,7 +83,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 40))
         holds = {span.partition: span.stop for span in rig.driver.spans([topic])}
         member = rig.join(topic, group)
-        rig.poll_until(40, member)
+        rig.poll_for(40, member)
         assert dict(rig.admin().describe_group(group).lag) == holds
         member.subscription.commit({Partition(topic, 0): holds[Partition(topic, 0)]})
         member.subscription.close()
@@ -94,8 +94,8 @@ class Administration(Base):
         topic, group = rig.topic(), rig.name()
         rig.publish(child.numbered(topic, 5))
         before = set(rig.admin().list_groups())
-        rig.poll_until(5, rig.join(topic, None))
-        rig.poll_until(5, rig.join(topic, group))
+        rig.poll_for(5, rig.join(topic, None))
+        rig.poll_for(5, rig.join(topic, group))
         assert set(rig.admin().list_groups()) - before == {group}
 
     def test_admin_a_group_is_reset_only_without_members(self, rig: Rig) -> None:
@@ -103,7 +103,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         done = positions_after(member.deliveries)
         member.subscription.commit(done)
         with pytest.raises(GroupBusy):
@@ -113,7 +113,7 @@ class Administration(Base):
         rig.wait_until(lambda: not rig.admin().describe_group(group).members, "the member to be gone")
         rig.admin().reset_group(group, dict.fromkeys(done, 0))
         again = rig.join(topic, group)
-        rig.poll_until(30, again, seconds=self.takeover)
+        rig.poll_for(30, again, seconds=self.takeover)
         assert len(again.deliveries) == 30
 
     def test_admin_a_topic_made_again_is_read_from_its_beginning(self, rig: Rig) -> None:
@@ -121,7 +121,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         member.subscription.commit(positions_after(member.deliveries))
         member.subscription.close()
         rig.admin().delete_topic(topic)
@@ -129,5 +129,5 @@ class Administration(Base):
         rig.admin().create_topic(topic, 3)
         rig.publish(child.numbered(topic, 12, first=30))
         again = rig.join(topic, group)
-        rig.poll_until(12, again, seconds=self.takeover)
+        rig.poll_for(12, again, seconds=self.takeover)
         assert values(again.deliveries) == values(rig.contents(topic))

@@ -11,7 +11,7 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 
 
 class EventLoop:
-    """An event loop on a thread of its own, for the threads that wait for coroutines."""
+    """Runs coroutines on one thread, for the threads that wait for them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -57,7 +57,7 @@ class BatchHandler:
         if stopping.is_set():
             return outcome
         decoded = self._decode(deliveries)
-        if not self._prepare(deliveries, decoded, stopping):
+        if not self._store_malformed_first(deliveries, decoded, stopping):
             return outcome
         try:
             self._mode.begin(deliveries, decoded, stopping)
@@ -104,17 +104,17 @@ class BatchHandler:
             outcome.positions[delivery.partition] = delivery.offset + 1
         return handled
 
-    def _prepare(
+    def _store_malformed_first(
         self,
-        deliveries: Sequence[Delivery],  # noqa: ARG002 - for modes that need them
+        deliveries: Sequence[Delivery],  # noqa: ARG002 - not here: they are stored with the others
         decoded: list[Decoded],  # noqa: ARG002
         stopping: threading.Event,  # noqa: ARG002
     ) -> bool:
-        """Do what has to be done before an endpoint is called; False when told to stop."""
+        """Store malformed records before endpoints are called, if that is needed; False when told to stop."""
         return True
 
     def _store(self, record: Record, outcome: Outcome, stopping: threading.Event) -> bool:  # noqa: ARG002
-        """See to it that a record is stored before its position is committed; False when told to stop."""
+        """Store a record now, or with the others of the batch; False when told to stop."""
         outcome.unstored.append(record)
         return True
 
@@ -169,7 +169,7 @@ class InOrderBatchHandler(BatchHandler):
     message must never be stored before the dead letter is durable.
     """
 
-    def _prepare(
+    def _store_malformed_first(
         self, deliveries: Sequence[Delivery], decoded: list[Decoded], stopping: threading.Event
     ) -> bool:
         records = []

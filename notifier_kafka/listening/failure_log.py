@@ -72,6 +72,6 @@ class FailureLog:
 
 
 def _printable(text: object) -> str:
-    # Whoever may publish chose it: a line break would forge another line of the log.
+    # A publisher chose the text: with a line break it could forge a line of the log.
     shown = str(text)
     return shown if shown.isprintable() else ascii(shown)

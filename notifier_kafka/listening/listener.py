@@ -72,14 +72,14 @@ class Listener:
         at_most_once = self._settings.delivery == "at-most-once"
         size = self._settings.dedupe_window
         self._parts = assembly.Parts(
-            transport.driver,
-            self._group,
-            self._settings,
-            dispatcher,
-            self.counters,
-            RetryRules(allow_requeue, self._settings.max_attempts) if not at_most_once else NO_RETRIES,
-            LoopPolicy(batch_size or self._settings.batch_size, batch_timeout or 0.0, at_most_once),
-            RecentIds(size) if size else None,
+            driver=transport.driver,
+            group=self._group,
+            settings=self._settings,
+            dispatcher=dispatcher,
+            counters=self.counters,
+            rules=RetryRules(allow_requeue, self._settings.max_attempts) if not at_most_once else NO_RETRIES,
+            policy=LoopPolicy(batch_size or self._settings.batch_size, batch_timeout or 0.0, at_most_once),
+            recent_ids=RecentIds(size) if size else None,
         )
         self._stopping = threading.Event()
         self._start_from: StartFrom | None = None

@@ -25,9 +25,9 @@ DUE = "requeue-due"
 REASON = "dead-letter-reason"
 TOPIC, PARTITION, OFFSET = "origin-topic", "origin-partition", "origin-offset"
 
-_OURS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
-_ORIGIN = frozenset({TOPIC, PARTITION, OFFSET})
-MAX_DOUBLINGS = 60  # the number of failures is in a header, which anybody may have written
+_REQUEUE_HEADERS = frozenset({ATTEMPT, FAILURES, DUE, REASON})
+_ORIGIN_HEADERS = frozenset({TOPIC, PARTITION, OFFSET})
+MAX_DOUBLINGS = 60  # the number of failures is in a header, which any publisher may have written
 STOP_CHECK_SECONDS = 0.2
 STORE_AFTER_STOP_SECONDS = 2.0
 
@@ -35,7 +35,7 @@ STORE_AFTER_STOP_SECONDS = 2.0
 class RetryRules(NamedTuple):
     """A notification that fails ``max_attempts`` times becomes a dead letter.
 
-    Without ``allow_requeue`` the answer REQUEUE counts as handled.
+    Without ``allow_requeue`` a notification that is answered with REQUEUE is acknowledged.
     """
 
     allow_requeue: bool
@@ -118,7 +118,9 @@ class Requeue:
                 waiter.receipts(0)
             except DeliveryFailed as error:
                 LOG.error(
-                    "A dead letter without its value is stored of a record for %s: %s", record.topic, error
+                    "A record for %s cannot be stored; a dead letter says where it was: %s",
+                    record.topic,
+                    error,
                 )
                 stub = self._offer(self._stub(record, error), deadline)
                 if stub is None or not deadline.wait_for(stub):
@@ -143,11 +145,11 @@ class Requeue:
         return delivery.record.topic in self._requeue_topics
 
     def _copy(self, delivery: Delivery, topic: str, added: Headers) -> Record:
-        record, dropped = delivery.record, _OURS
+        record, dropped = delivery.record, _REQUEUE_HEADERS
         origin: Headers = ()
         if self._is_new(delivery) or not _header(record, TOPIC):
             # Only the first time: later, the delivery is on the requeue topic.
-            dropped |= _ORIGIN
+            dropped |= _ORIGIN_HEADERS
             origin = (
                 (TOPIC, record.topic.encode()),
                 (PARTITION, b"%d" % delivery.partition.number),
@@ -229,12 +231,12 @@ def revived(record: Record, group: str) -> Record | None:
     topic = (_header(record, TOPIC) or b"").decode("utf-8", "replace")
     if not topic or record.value is None:
         return None
-    kept = tuple(header for header in record.headers if header[0] not in _OURS)
+    kept = tuple(header for header in record.headers if header[0] not in _REQUEUE_HEADERS)
     return Record(topic_names.requeue_topic(group, topic), record.value, record.key, kept)
 
 
 def _expect_nothing(record: Record, error: MessagingException) -> None:
-    # Never called: every record is offered with a callback of its own.
+    # Never called: each record is offered with its own callback.
     raise AssertionError(f"{record.topic}: {error}")
 
 
@@ -243,7 +245,7 @@ def _header(record: Record, name: str) -> bytes | None:
 
 
 def _number(record: Record, name: str) -> float:
-    """Read a number from a header that anybody may have written; 0 if it is absent or invalid."""
+    """Read a number from a header that any publisher may have written; 0 if it is absent or invalid."""
     try:
         number = float(_header(record, name) or 0)
     except ValueError:

@@ -65,7 +65,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         partition = Partition(topic, 0)
         member.subscription.commit({partition: 12})
         described = rig.admin().describe_group(group)
@@ -83,7 +83,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 40))
         holds = {span.partition: span.stop for span in rig.driver.spans([topic])}
         member = rig.join(topic, group)
-        rig.poll_until(40, member)
+        rig.poll_for(40, member)
         assert dict(rig.admin().describe_group(group).lag) == holds
         member.subscription.commit({Partition(topic, 0): holds[Partition(topic, 0)]})
         member.subscription.close()
@@ -94,8 +94,8 @@ class Administration(Base):
         topic, group = rig.topic(), rig.name()
         rig.publish(child.numbered(topic, 5))
         before = set(rig.admin().list_groups())
-        rig.poll_until(5, rig.join(topic, None))
-        rig.poll_until(5, rig.join(topic, group))
+        rig.poll_for(5, rig.join(topic, None))
+        rig.poll_for(5, rig.join(topic, group))
         # Others may use the log meanwhile: only groups that hold something of this topic are meant.
         new = set(rig.admin().list_groups()) - before
         assert {name for name in new if _holds(rig, name, topic)} == {group}
@@ -105,7 +105,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         done = positions_after(member.deliveries)
         member.subscription.commit(done)
         with pytest.raises(GroupBusy):
@@ -115,7 +115,7 @@ class Administration(Base):
         rig.wait_until(lambda: not rig.admin().describe_group(group).members, "the member to be gone")
         rig.admin().reset_group(group, dict.fromkeys(done, 0))
         again = rig.join(topic, group)
-        rig.poll_until(30, again, seconds=self.takeover)
+        rig.poll_for(30, again, seconds=self.takeover)
         assert len(again.deliveries) == 30
 
     def test_admin_a_topic_made_again_is_read_from_its_beginning(self, rig: Rig) -> None:
@@ -123,7 +123,7 @@ class Administration(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         member.subscription.commit(positions_after(member.deliveries))
         member.subscription.close()
         rig.admin().delete_topic(topic)
@@ -131,7 +131,7 @@ class Administration(Base):
         rig.admin().create_topic(topic, 3)
         rig.publish(child.numbered(topic, 12, first=30))
         again = rig.join(topic, group)
-        rig.poll_until(12, again, seconds=self.takeover)
+        rig.poll_for(12, again, seconds=self.takeover)
         assert values(again.deliveries) == values(rig.contents(topic))
 
 

@@ -21,7 +21,7 @@ class Consuming(Base):
         member = rig.join(topic, rig.name())
         rig.wait_until(lambda: [*member.poll(7), len(member.deliveries) >= 200][-1], "all records")
         rig.publish(child.numbered(topic, 50, first=200))
-        rig.poll_until(250, member)
+        rig.poll_for(250, member)
         rig.poll_for_more(member)
         assert len(offsets_of(member.deliveries)) == len(set(offsets_of(member.deliveries))) == 250
 
@@ -29,7 +29,7 @@ class Consuming(Base):
         topic = rig.topic()
         rig.publish(child.numbered(topic, 100))
         member = rig.join(topic, rig.name())
-        rig.poll_until(100, member)
+        rig.poll_for(100, member)
         member.subscription.commit(positions_after(member.deliveries[:10]))
         rig.poll_for_more(member)
         member.subscription.commit(positions_after(member.deliveries))
@@ -40,10 +40,10 @@ class Consuming(Base):
         topic = rig.topic(partitions=1)
         rig.publish(child.numbered(topic, 50))
         member = rig.join(topic, rig.name())
-        rig.poll_until(50, member)
+        rig.poll_for(50, member)
         member.subscription.commit({Partition(topic, 0): 40})
         member.subscription.seek({Partition(topic, 0): 20})
-        rig.poll_until(80, member)
+        rig.poll_for(80, member)
         rig.poll_for_more(member)
         assert [d.offset for d in member.deliveries[50:]] == list(range(20, 50))
 
@@ -53,7 +53,7 @@ class Consuming(Base):
         member = rig.join(topic, rig.name())
         rig.wait_until(lambda: member.poll(limit=1), "a first delivery")
         member.subscription.seek({Partition(topic, 0): 45})
-        rig.poll_until(6, member)
+        rig.poll_for(6, member)
         rig.poll_for_more(member)
         assert [d.offset for d in member.deliveries[1:]] == list(range(45, 50))
 
@@ -61,7 +61,7 @@ class Consuming(Base):
         topic, other = rig.topic(), rig.topic()
         rig.publish(child.numbered(topic, 20))
         member = rig.join(topic, rig.name())
-        rig.poll_until(20, member)
+        rig.poll_for(20, member)
         member.subscription.seek({Partition(other, 0): 0})
         rig.poll_for_more(member)
         assert len(member.deliveries) == 20
@@ -72,7 +72,7 @@ class Consuming(Base):
         rig.publish(child.numbered(topic, 64))
         there = {(d.partition, d.offset): d.record for d in rig.contents(topic)}
         member = rig.join(topic, rig.name())
-        rig.poll_until(64, member)
+        rig.poll_for(64, member)
         try:
             member.subscription.seek({Partition(topic, 1): offset})
             rig.poll_for_more(member)
@@ -100,7 +100,7 @@ class Consuming(Base):
         rig.publish(child.numbered(topic, 90))
         group = rig.name()
         first = rig.join(topic, group)
-        rig.poll_until(90, first)
+        rig.poll_for(90, first)
         second = rig.join(topic, group)
         rig.wait_until(lambda: [first.poll(), second.poll()][-1], "a partition for the second member")
         lost = {delivery.partition for delivery in second.deliveries}
@@ -120,7 +120,7 @@ class Consuming(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         member.subscription.close()
         with pytest.raises(CommitRefused):
             member.subscription.commit(positions_after(member.deliveries))
@@ -134,7 +134,7 @@ class Consuming(Base):
         rig.wait_for_output(holder, "held", self.takeover)
         rig.suspend(holder)
         member = rig.join(topic, group)
-        rig.poll_until(30, member, seconds=self.takeover)
+        rig.poll_for(30, member, seconds=self.takeover)
         holder.send_signal(signal.SIGCONT)
         holder.resume()
         rig.wait_for_output(holder, "refused")
@@ -145,7 +145,7 @@ class Consuming(Base):
         rig.publish(child.numbered(topic, 90))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(90, member)
+        rig.poll_for(90, member)
         done = member.deliveries[:45]
         positions = positions_after(done)
         member.subscription.commit(positions)
@@ -159,7 +159,7 @@ class Consuming(Base):
         group = rig.name()
         driver = rig.connect()
         member = Member(driver.subscribe([topic], group, "earliest"))
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         driver.close()
         assert len(self._rest(rig, topic, group, 30).deliveries) == 30
 
@@ -171,7 +171,7 @@ class Consuming(Base):
         rig.wait_for_output(holder, "held", self.takeover)
         holder.send_signal(signal.SIGKILL)
         member = rig.join(topic, group)
-        rig.poll_until(60, member, seconds=self.takeover)
+        rig.poll_for(60, member, seconds=self.takeover)
         assert values(member.deliveries) == sorted(r.value or b"" for r in child.numbered(topic, 60))
 
     def test_clause_5_a_closed_subscription_yields_nothing(self, rig: Rig) -> None:
@@ -187,7 +187,7 @@ class Consuming(Base):
 
     def _commit_and_leave(self, rig: Rig, topic: str, group: str, *offsets: int) -> None:
         member = rig.join(topic, group)
-        rig.poll_until(60, member)
+        rig.poll_for(60, member)
         for offset in offsets:
             member.subscription.commit({Partition(topic, 0): offset})
         member.subscription.close()
@@ -195,6 +195,6 @@ class Consuming(Base):
     def _rest(self, rig: Rig, topic: str, group: str, count: int) -> Member:
         """Return the next member of the group, when it has ``count`` deliveries or more."""
         member = rig.join(topic, group)
-        rig.poll_until(count, member, seconds=self.takeover)
+        rig.poll_for(count, member, seconds=self.takeover)
         rig.poll_for_more(member)
         return member

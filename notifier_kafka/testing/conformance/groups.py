@@ -18,7 +18,7 @@ class Groups(Base):
         topic = rig.topic()
         rig.publish(child.numbered(topic, 60))
         one, other = rig.join(topic, rig.name()), rig.join(topic, rig.name())
-        rig.poll_until(120, one, other)
+        rig.poll_for(120, one, other)
         rig.poll_for_more(one, other)
         assert values(one.deliveries) == values(other.deliveries)
         assert len(one.deliveries) == 60
@@ -28,11 +28,11 @@ class Groups(Base):
         rig.publish(child.numbered(topic, 60))
         busy, idle = rig.name(), rig.name()
         member = rig.join(topic, busy)
-        rig.poll_until(60, member)
+        rig.poll_for(60, member)
         member.subscription.commit(positions_after(member.deliveries))
         assert not any(rig.admin().describe_group(idle).positions.values())
         late = rig.join(topic, idle)
-        rig.poll_until(60, late)
+        rig.poll_for(60, late)
         assert len(late.deliveries) == 60
 
     def test_clause_6_within_a_group_a_partition_has_one_owner(self, rig: Rig) -> None:
@@ -41,7 +41,7 @@ class Groups(Base):
         members = [rig.join(topic, group), rig.join(topic, group)]
         rig.wait_for_assignment(group, *members)
         rig.publish(child.numbered(topic, 200))
-        rig.poll_until(200, *members)
+        rig.poll_for(200, *members)
         rig.poll_for_more(*members)
         seen = [place for member in members for place in offsets_of(member.deliveries)]
         assert len(seen) == len(set(seen)) == 200
@@ -56,7 +56,7 @@ class Groups(Base):
         members = [rig.join(topic, group), rig.join(topic, group)]
         rig.wait_until(lambda: [m.poll() for m in members] and self._owners(rig, group) == 1, "one owner")
         rig.publish(child.numbered(topic, 50))
-        rig.poll_until(50, *members)
+        rig.poll_for(50, *members)
         rig.poll_for_more(*members)
         assert sorted(len(member.deliveries) for member in members) == [0, 50]
 
@@ -64,8 +64,8 @@ class Groups(Base):
         topic = rig.topic()
         rig.publish(child.numbered(topic, 40))
         one, other = rig.join(topic, None), rig.join(topic, None)
-        rig.poll_until(40, one)
-        rig.poll_until(40, other)
+        rig.poll_for(40, one)
+        rig.poll_for(40, other)
         one.subscription.commit(positions_after(one.deliveries))
         rig.poll_for_more(one, other)
         assert len(one.deliveries) == len(other.deliveries) == 40
@@ -108,7 +108,7 @@ class Groups(Base):
         newer = min(d.timestamp for d in rig.contents(topic) if int(d.record.value or b"0") >= 30)
         assert older < newer
         member = rig.join(topic, rig.name(), newer)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         rig.poll_for_more(member)
         assert sorted(int(value or b"0") for value in member.values()) == list(range(30, 60))
 
@@ -117,12 +117,12 @@ class Groups(Base):
         rig.publish(child.numbered(topic, 30))
         group = rig.name()
         member = rig.join(topic, group)
-        rig.poll_until(30, member)
+        rig.poll_for(30, member)
         member.subscription.commit(positions_after(member.deliveries))
         member.subscription.close()
         rig.publish(child.numbered(topic, 30, first=30))
         again = rig.join(topic, group, "latest")
-        rig.poll_until(30, again, seconds=self.takeover)
+        rig.poll_for(30, again, seconds=self.takeover)
         assert sorted(int(value or b"0") for value in again.values()) == list(range(30, 60))
 
     @pytest.mark.parametrize("start", ["earliest", "latest"])
@@ -132,7 +132,7 @@ class Groups(Base):
         rig.poll_for_more(member)
         rig.admin().create_topic(topic, 2)
         rig.publish(child.numbered(topic, 40))
-        rig.poll_until(40, member, seconds=self.takeover)
+        rig.poll_for(40, member, seconds=self.takeover)
         assert len(member.deliveries) == 40
 
     def test_one_subscription_takes_several_topics(self, rig: Rig) -> None:
@@ -140,7 +140,7 @@ class Groups(Base):
         for topic in topics:
             rig.publish(child.numbered(topic, 30))
         member = Member(rig.connect().subscribe(topics, rig.name(), "earliest"))
-        rig.poll_until(60, member)
+        rig.poll_for(60, member)
         assert {delivery.record.topic for delivery in member.deliveries} == set(topics)
 
     def _owners(self, rig: Rig, group: str) -> int:

@@ -120,10 +120,10 @@ class Publishing(Base):
         topic = rig.topic()
         rig.publish(_interleaved(topic))
         member = rig.join(topic, rig.name())
-        rig.poll_until(800, member)
+        rig.poll_for(800, member)
         _assert_ordered(member.deliveries)
 
-    def test_clause_2_a_key_has_one_partition_whoever_publishes(self, rig: Rig) -> None:
+    def test_clause_2_a_key_has_one_partition_for_all_publishers(self, rig: Rig) -> None:
         topic = rig.topic()
         for batch in range(3):
             rig.publish(Record(topic, b"%d" % batch, b"key-%d" % n) for n in range(20))

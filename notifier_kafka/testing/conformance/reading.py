@@ -36,7 +36,7 @@ class Reading(Base):
         record = RECORDS[kind]._replace(topic=topic)
         rig.publish([record])
         member = rig.join(topic, rig.name())
-        rig.poll_until(1, member)
+        rig.poll_for(1, member)
         (read,) = rig.contents(topic)
         (polled,) = member.deliveries
         assert read.record == record

@@ -146,7 +146,7 @@ class Rig:
         """Join ``group`` with a new driver."""
         return Member(self.connect().subscribe([topic], group, start))
 
-    def poll_until(self, count: int, *members: Member, seconds: float | None = None) -> None:
+    def poll_for(self, count: int, *members: Member, seconds: float | None = None) -> None:
         """Poll the members in turn until they have ``count`` deliveries together."""
 
         def enough() -> bool:

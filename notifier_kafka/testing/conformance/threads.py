@@ -100,7 +100,7 @@ class Threads(Base):
         assert rig.run_together(poll, close) == []
         rig.publish(child.numbered(topic, 30))
         heir = rig.join(topic, group)
-        rig.poll_until(30, heir, seconds=self.takeover)
+        rig.poll_for(30, heir, seconds=self.takeover)
         assert len(heir.deliveries) == 30
 
     def test_clause_8_the_driver_is_closed_during_a_poll(self, rig: Rig) -> None:
@@ -131,7 +131,7 @@ class Threads(Base):
         members = [Member(driver.subscribe([topic], rig.name(), "earliest")) for _ in range(3)]
 
         def take(member: Member) -> None:
-            rig.poll_until(200, member)
+            rig.poll_for(200, member)
             member.subscription.commit(positions_after(member.deliveries))
             member.subscription.close()
 

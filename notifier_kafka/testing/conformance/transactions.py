@@ -48,7 +48,7 @@ class Transactions(Base):
             open_still.offer(record)
         aborted.abort()
         # Joining may take a while; before that, the member would see nothing anyway.
-        rig.poll_until(1, member)
+        rig.poll_for(1, member)
         rig.poll_for_more(member)
         assert len(rig.contents(topic)) == 1
         assert len(member.deliveries) == 1

@@ -154,7 +154,7 @@ class PollsBackwards(Saboteur):
 
 class ScattersKeys(Saboteur):
     clause = 2
-    caught_by = ("test_clause_2_a_key_has_one_partition_whoever_publishes",)
+    caught_by = ("test_clause_2_a_key_has_one_partition_for_all_publishers",)
 
     def read(self, span: Span) -> Iterator[Delivery]:
         for delivery in super().read(span):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from notifier_kafka.cli import config_lines, did_you_mean
+from notifier_kafka.cli import config_lines
 from notifier_kafka.config import ini_files, options, reading, transport_url
+from notifier_kafka.contract import did_you_mean
 from notifier_kafka.contract.secret_masking import MASK, mask_transport_url
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.publishing import notifier, transport

@@ -17,9 +17,10 @@ import stevedore
 from cliff import app, commandmanager
 from cliff.command import Command
 
-from notifier_kafka.cli import did_you_mean, error_report
+from notifier_kafka.cli import error_report
 from notifier_kafka.cli.exits import Exit, UsageError
 from notifier_kafka.cli.output import text
+from notifier_kafka.contract import did_you_mean
 from notifier_kafka.errors import (
     ConfigurationError,
     DriverLoadFailure,

@@ -40,6 +40,14 @@ sys.meta_path.insert(0, MockFinder(["pyarrow", "pyspark"]))
 def setup(app: Sphinx) -> None:
     """Draw what was measured as well, with the program that measured it."""
     app.connect("build-finished", _draw)
+    app.connect("autodoc-skip-member", _skip_field)
+
+
+def _skip_field(
+    _app: Sphinx, _kind: str, _name: str, member: object, skip: bool, _options: object
+) -> bool | None:
+    """Leave out the fields of a NamedTuple: the signature has them, and Python says "Alias for field number 0"."""
+    return True if (member.__doc__ or "").startswith("Alias for field number") else skip or None
 
 
 def _draw(app: Sphinx, error: Exception | None) -> None:

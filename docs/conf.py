@@ -43,11 +43,9 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", _skip_field)
 
 
-def _skip_field(
-    _app: Sphinx, _kind: str, _name: str, member: object, skip: bool, _options: object
-) -> bool | None:
-    """Leave out the fields of a NamedTuple: the signature has them, and Python says "Alias for field number 0"."""
-    return True if (member.__doc__ or "").startswith("Alias for field number") else skip or None
+def _skip_field(_app: Sphinx, _kind: str, _name: str, member: object, *_: object) -> bool | None:
+    """Leave out the fields of a NamedTuple: they are in the signature, and have no text of their own."""
+    return (member.__doc__ or "").startswith("Alias for field number") or None
 
 
 def _draw(app: Sphinx, error: Exception | None) -> None:

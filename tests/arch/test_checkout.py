@@ -51,19 +51,6 @@ def test_readme_has_the_two_commands() -> None:
     assert test.endswith("tox")
 
 
-def test_readme_has_less_than_eighty_lines() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) < 80
-
-
-def test_first_page_of_the_documentation_says_of_each_page_what_it_is() -> None:
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
-    described = re.findall(
-        r"^- \[[^]]+\]\(([\w-]+\.md)\): \S.*", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE
-    )
-
-    assert sorted(described) == sorted(pages)
-
-
 def test_ci_runs_the_second_command_of_the_readme() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
 
@@ -143,3 +130,16 @@ def test_files_that_a_document_names_exist(name: str) -> None:
 
     assert named
     assert {path for path in named if "_build" not in path and not (ROOT / path).exists()} == set()
+
+
+def test_readme_has_less_than_eighty_lines() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 80
+
+
+def test_first_page_of_the_documentation_says_of_each_page_what_it_is() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    described = re.findall(
+        r"^- \[[^]]+\]\(([\w-]+\.md)\): \S.*", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE
+    )
+
+    assert sorted(described) == sorted(pages)

@@ -109,7 +109,7 @@ def test_sample_routing_is_valid() -> None:
     assert {route.channel for route in routes} == {"messagingv2", "log"}
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/reading-order.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/rooms.md"])
 def test_files_that_a_document_names_exist(name: str) -> None:
     text = (ROOT / name).read_text()
     named = set(
@@ -118,3 +118,16 @@ def test_files_that_a_document_names_exist(name: str) -> None:
 
     assert named
     assert {path for path in named if "_build" not in path and not (ROOT / path).exists()} == set()
+
+
+def test_readme_has_less_than_eighty_lines() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 80
+
+
+def test_first_page_of_the_documentation_says_of_each_page_what_it_is() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    described = re.findall(
+        r"^- \[[^]]+\]\(([\w-]+\.md)\): \S.*", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE
+    )
+
+    assert sorted(described) == sorted(pages)

@@ -264,8 +264,8 @@ def test_program_of_the_readme_runs_as_it_stands(installed: Installed, tmp_path:
     assert running.returncode == 0
 
 
-def test_commands_of_the_readme_run_as_they_stand(installed: Installed, tmp_path: pathlib.Path) -> None:
-    text = (ROOT / "README.md").read_text()
+def test_commands_of_the_first_steps_run_as_they_stand(installed: Installed, tmp_path: pathlib.Path) -> None:
+    text = (ROOT / "docs" / "first-steps.md").read_text()
     send, listen = re.findall(r"^\.venv/bin/notifier-kafka ((?:send|listen) .*)$", text, re.MULTILINE)
     home = {"XDG_DATA_HOME": str(tmp_path), "PATH": os.defpath, "HOME": str(tmp_path)}
     said = [

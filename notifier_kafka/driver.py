@@ -25,12 +25,14 @@ from notifier_kafka.contract.driver import (
     make_receipt,
     make_record,
 )
+from notifier_kafka.contract.url import DriverURL
 
 __all__ = [
     "NAMESPACE",
     "Admin",
     "Delivery",
     "Driver",
+    "DriverURL",
     "GroupDescription",
     "Headers",
     "Limits",

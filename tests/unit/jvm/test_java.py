@@ -96,7 +96,7 @@ def test_the_one_asked_for_is_taken_or_refused_and_never_replaced(
 def test_what_is_no_java_is_refused_by_name(tmp_path: Path) -> None:
     mute = program(tmp_path / "mute", "exit 3")
     with pytest.raises(
-        DriverLoadFailure, match=r"mute \(option\): does not tell its version \(exit code 3\)"
+        DriverLoadFailure, match=r"mute \(option\): does not print its version \(exit code 3\)"
     ):
         java.find(java.KAFKA, str(mute))
     with pytest.raises(DriverLoadFailure, match=r"gone \(option\): does not run: No such file"):

@@ -1,4 +1,4 @@
-"""The configuration of the plain bytes client; what it does is in tests/interop."""
+"""The configuration of the plain bytes client. Its behaviour is tested in tests/long/interop."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Options: where a value comes from, and what is said about one that cannot be used."""
+"""Options: where a value comes from, and the error for one that cannot be used."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Loading what other distributions bring."""
+"""Loading plugins of other distributions."""
 
 from importlib import metadata
 

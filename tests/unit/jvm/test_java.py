@@ -1,4 +1,4 @@
-"""The finder of a Java, with programs that answer as each kind of Java does."""
+"""Finding a Java, among programs that answer as each kind of Java does."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def install(home: Path, major: int) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without any."""
+    """A machine without any Java."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     # A wheel that this environment may have.

@@ -1,4 +1,4 @@
-"""The wire formats: frozen bytes, what is converted, what is refused, what is tolerated."""
+"""The wire formats: exact bytes, and what is converted, refused and accepted."""
 
 import collections
 import dataclasses
@@ -230,7 +230,7 @@ class Disk:
 
 
 class Loose:
-    """Has items() and is no Mapping, like many objects of older programs."""
+    """Has items() and is not a Mapping, like many objects of older programs."""
 
     def items(self) -> Any:
         return [("a", {1})]
@@ -329,7 +329,7 @@ class Hostile(collections.UserDict[str, Any]):
 
 
 class Hollow(collections.UserDict[str, Any]):
-    """Holds a new one of its kind for ever."""
+    """Contains a new object of its class, without end."""
 
     def items(self) -> Any:
         return [("k", Hollow())]
@@ -533,7 +533,7 @@ def test_cloudevents_of_others(coder: codec.Codec, changes: dict[str, Any], expe
 
 @BOTH
 def test_the_headers_say_what_a_value_is(coder: codec.Codec) -> None:
-    """A payload that looks like an envelope is a payload, when the headers say so."""
+    """A payload that looks like an envelope is a payload, if the headers say so."""
     payload = {"oslo.version": "2.0", "oslo.message": 2**70}
     value, headers = coder.encode(SENT._replace(payload=payload), "cloudevents-binary")
     assert coder.decode(Record("t", value, None, headers)).payload == payload

@@ -156,8 +156,8 @@ class Consumer(_Client):
         if self._group is None:
             self._members[topic] = self._driver.subscribe([topic], None, self._start)
             return
-        # A new member for all topics: when members of one group subscribe to different topics,
-        # some of them get nothing (seen with kafka-python).
+        # A new member for all topics: when members of one group subscribed to different topics,
+        # some of them were seen to get nothing.
         topics = [*self._members, topic]
         own = {
             each: {p: there[p] for p in self._owned(each, there)} for each, there in self._positions.items()

@@ -169,7 +169,7 @@ def _ivy(work: Path, wanted: list[Jar], java_option: str | None) -> list[str]:
     (work / "ivy.xml").write_text(_IVY.format("\n".join(map(_IVY_LINE.format, wanted))))
     return [
         str(found.path),
-        # A new home and cache: Ivy fails with a half-filled Maven repository in the user's home.
+        # A new home and cache: a half-filled Maven repository in the user's home confuses Ivy.
         f"-Duser.home={work / 'home'}",
         *_trust(found),
         *("-cp", ivy[0], "org.apache.ivy.Main"),

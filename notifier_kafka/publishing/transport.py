@@ -119,7 +119,7 @@ class NotificationTransport:
         if waiter is not None:
             waiter.expect()
             on_settled = waiter.settle
-        # Safe without a lock: threads change only in calls, and there is none between read and write.
+        # Safe without a lock: Python switches threads at calls, and there is none inside this line.
         self._accepted += 1
         try:
             publisher.offer(record, on_settled)

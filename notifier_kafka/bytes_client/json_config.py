@@ -1,7 +1,7 @@
-"""The JSON configuration of the plain bytes client, and the transport URL that says the same.
+"""Reads the JSON configuration of the plain bytes client and makes a transport URL of it.
 
-Property names are those of Apache Kafka's Java client; where that has none of its own for
-PEM files and a login, librdkafka's are taken as well.
+The property names are those of Apache Kafka's Java client, and librdkafka's for PEM files and
+a login, for which Java has none.
 """
 
 import json
@@ -18,12 +18,12 @@ CONSUMER = "KafkaConsumerConfig"
 
 
 def seconds(milliseconds: str) -> str:
-    """Turn Kafka's milliseconds into the seconds that options have."""
+    """Convert Kafka's milliseconds to the seconds that options have."""
     try:
         return repr(float(milliseconds) / 1000)
     except ValueError:
-        # Perhaps the login, in the wrong place.
-        raise ConfigurationError(f"{mask_text(milliseconds)!r} is no number of milliseconds") from None
+        # Masked: it may be the login, in the wrong place.
+        raise ConfigurationError(f"{mask_text(milliseconds)!r} is not a number of milliseconds") from None
 
 
 def _acks(value: str) -> str:
@@ -31,11 +31,11 @@ def _acks(value: str) -> str:
 
 
 def _verifies(value: str) -> str:
-    return "true" if value else "false"  # as Java has it: an empty text asks for no check
+    return "true" if value else "false"  # in Java, an empty text turns the check off
 
 
-# What stands behind a property: an option of the driver, or None where the client libraries
-# know it by this very name.
+# The driver's option for a property and its conversion, or None if the client libraries have a
+# property of the same name.
 _Option = tuple[str, Callable[[str], str]]
 _COMMON: dict[str, _Option | None] = {
     "client.dns.lookup": None,
@@ -85,7 +85,7 @@ _CONSUMER: dict[str, _Option | None] = _COMMON | {
     "session.timeout.ms": ("session_timeout", seconds),
 }
 _PASSED_ON = {PRODUCER: _PRODUCER, CONSUMER: _CONSUMER}
-# What the client itself acts upon.
+# Properties that this client itself uses.
 _OWN = {
     PRODUCER: {"bootstrap.servers", "buffer.memory", "producer.type", "retries"},
     CONSUMER: {
@@ -99,51 +99,51 @@ _OWN = {
 _SERIALIZERS = re.compile(
     r"(?:org\.apache\.kafka\.common\.serialization\.)?(?:ByteArray|String)(?:S|Des)erializer"
 )
-_IN_A_FILE = re.compile(r"sqlite:(?!//|\d+(?:,|$))")  # and not at a port of a host of that name
+_SQLITE_FILE = re.compile(r"sqlite:(?!//|\d+(?:,|$))")  # but not a port of a host called sqlite
 
 
 def _no_objects(value: str) -> None:
     if not _SERIALIZERS.fullmatch(value):
-        raise ConfigurationError(f"only bytes and strings are sent and polled, which {value} is not for")
+        raise ConfigurationError(f"only bytes and strings can be sent and polled, not objects of {value}")
 
 
-def _range(value: str) -> None:
+def _range_only(value: str) -> None:
     if value.rpartition(".")[2] != "RangeAssignor":
-        raise ConfigurationError(f"partitions are shared out by RangeAssignor, not by {value}")
+        raise ConfigurationError(f"partitions are assigned by RangeAssignor, not by {value}")
 
 
-# What configurations of Java programs hold, and what has no effect here.
-_IDLE: dict[str, dict[str, Callable[[str], object]]] = {
+# Properties of Java programs that are accepted without an effect, and how they are checked.
+_WITHOUT_EFFECT: dict[str, dict[str, Callable[[str], object]]] = {
     PRODUCER: {
         "key.serializer": _no_objects,
-        "max.block.ms": seconds,  # no send waits for a topic or for room
+        "max.block.ms": seconds,  # no send waits for metadata or for room
         "value.serializer": _no_objects,
     },
     CONSUMER: {
-        "auto.commit.interval.ms": seconds,  # as soon as the next poll
-        "default.api.timeout.ms": seconds,  # each call has its own
+        "auto.commit.interval.ms": seconds,  # the next poll commits
+        "default.api.timeout.ms": seconds,  # each call has its own timeout
         "key.deserializer": _no_objects,
-        "partition.assignment.strategy": _range,
+        "partition.assignment.strategy": _range_only,
         "value.deserializer": _no_objects,
     },
 }
-_FILES = "write the PEM text into a file, and name that"
-# What Java knows, and what must not be passed over in silence.
+_USE_A_FILE = "write the PEM text to a file, and name the file"
+# Java's properties that must not be ignored silently, and what to do instead.
 _UNSUPPORTED = {
-    "partitioner.class": "what is sent has no key, and goes to any partition",
-    "ssl.keystore.certificate.chain": f"{_FILES} in ssl.keystore.location",
-    "ssl.keystore.key": f"{_FILES} in ssl.keystore.location",
-    "ssl.keystore.password": "a PEM file has none; that of the key in it is ssl.key.password",
-    "ssl.truststore.certificates": f"{_FILES} in ssl.truststore.location",
-    "ssl.truststore.password": "a PEM file has none",
-    "transactional.id": "transactions are a notifier's, notifier.transaction()",
+    "partitioner.class": "records are sent without a key, to any partition",
+    "ssl.keystore.certificate.chain": f"{_USE_A_FILE} in ssl.keystore.location",
+    "ssl.keystore.key": f"{_USE_A_FILE} in ssl.keystore.location",
+    "ssl.keystore.password": "a PEM file has no password; for that of the key in it, use ssl.key.password",
+    "ssl.truststore.certificates": f"{_USE_A_FILE} in ssl.truststore.location",
+    "ssl.truststore.password": "a PEM file has no password",
+    "transactional.id": "only notifiers have transactions: notifier.transaction()",
 }
 _LOGIN = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 _STORE_TYPES = ("ssl.keystore.type", "ssl.truststore.type")
 
 
 def read(config: str, kind: str) -> dict[str, str]:
-    """Take the configuration apart, as text: JSON has numbers and booleans where Java has text."""
+    """Return the properties as text, as Java has them; in JSON they may be numbers and booleans."""
     try:
         parsed = json.loads(config)
         json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair
@@ -164,13 +164,13 @@ def read(config: str, kind: str) -> dict[str, str]:
         if not isinstance(value, str | int | float):
             raise ConfigurationError(f"property {name}: text, a number or a boolean is needed")
         properties[name] = json.dumps(value) if isinstance(value, bool) else str(value)
-    properties = _spelled(properties)
+    properties = _renamed(properties)
     _refuse_unknown(properties, kind)
-    return _without_idle(properties, kind)
+    return _without_unused(properties, kind)
 
 
-def _without_idle(properties: dict[str, str], kind: str) -> dict[str, str]:
-    for name, check in _IDLE[kind].items():
+def _without_unused(properties: dict[str, str], kind: str) -> dict[str, str]:
+    for name, check in _WITHOUT_EFFECT[kind].items():
         try:
             if name in properties:
                 check(properties.pop(name))
@@ -179,8 +179,8 @@ def _without_idle(properties: dict[str, str], kind: str) -> dict[str, str]:
     return properties
 
 
-def _spelled(properties: dict[str, str]) -> dict[str, str]:
-    """Bring what only Java spells its way to the names that both client libraries know."""
+def _renamed(properties: dict[str, str]) -> dict[str, str]:
+    """Rename properties that only Java has to the names that both client libraries know."""
     jaas = properties.pop("sasl.jaas.config", None)
     if jaas is not None:
         login = dict(_LOGIN.findall(jaas))
@@ -196,7 +196,7 @@ def _spelled(properties: dict[str, str]) -> dict[str, str]:
 
 
 def url(properties: Mapping[str, str], kind: str) -> str:
-    """Make the transport URL that says what the properties say; they win over its own query."""
+    """Make the transport URL from the properties. They win over the URL's own query."""
     servers = properties.get("bootstrap.servers", "").strip()
     if not servers:
         raise ConfigurationError('property "bootstrap.servers" is needed')
@@ -216,30 +216,30 @@ def url(properties: Mapping[str, str], kind: str) -> str:
             others = query.get("client_properties")
             query["client_properties"] = f"{others},{name}:{value}" if others else f"{name}:{value}"
     if not text.startswith("kafka:"):
-        # What only concerns Kafka was checked, and another log has no option for it.
+        # Other logs have no options for Kafka's properties, which were checked above.
         return text
     return address + ("?" + parse.urlencode(query) if query else "")
 
 
 def _address(servers: str) -> str:
-    if _IN_A_FILE.match(servers):
+    if _SQLITE_FILE.match(servers):
         return servers.replace("sqlite:", "sqlite:///", 1)
     if servers.startswith("sqlite://"):
-        return servers  # where a path may have spaces
+        return servers  # with its spaces: a path may have some
     servers = servers.replace(" ", "")
     return servers if "://" in servers else f"kafka://{servers}/"
 
 
 def known(kind: str) -> set[str]:
     """List the properties of a type of client."""
-    return _PASSED_ON[kind].keys() | _OWN[kind] | _IDLE[kind].keys()
+    return _PASSED_ON[kind].keys() | _OWN[kind] | _WITHOUT_EFFECT[kind].keys()
 
 
 def _refuse_unknown(names: Iterable[str], kind: str) -> None:
-    right = sorted(known(kind))
+    choices = sorted(known(kind))
     for name in names:
         if name in _UNSUPPORTED:
             raise ConfigurationError(f"property {name} is not supported: {_UNSUPPORTED[name]}")
-        if name not in right:
-            hint = did_you_mean.hint(name, right, f"a {kind} knows {', '.join(right)}")
+        if name not in choices:
+            hint = did_you_mean.hint(name, choices, f"a {kind} knows {', '.join(choices)}")
             raise ConfigurationError(f"unknown property {name!r}: {hint}")

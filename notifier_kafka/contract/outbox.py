@@ -169,7 +169,7 @@ class Outbox:
         if full:
             raise OutboxFull(
                 f"{self._accepted - self._settled} records ({self._bytes} bytes) already wait for "
-                "the log: it is slow or away"
+                "the log: it is slow or unreachable"
             )
         if self._worker is None:
             # Set before it starts: a signal handler that publishes comes through here too.
@@ -238,7 +238,7 @@ class Outbox:
                 return DeliveryFailed(f"the driver failed: {type(error).__name__}: {error}")
             else:
                 if tries:
-                    LOG.warning("Publishing goes on after %d more tries", tries)
+                    LOG.warning("Publishing succeeded after %d retries", tries)
                 return _refuse_receipts(records, receipts) if missing else receipts
             tries += 1
             with self._lock:
@@ -248,7 +248,7 @@ class Outbox:
     def _warn(self, error: MessagingException) -> None:
         if (now := time.monotonic()) >= self._next_warning:
             self._next_warning = now + WARNING_SECONDS
-            LOG.warning("Publishing waits and tries again: %s", error)
+            LOG.warning("Publishing failed and will be retried: %s", error)
 
     def _settle(self, batch: list[_Entry], outcome: Fates | MessagingException) -> None:
         if isinstance(outcome, MessagingException):

@@ -16,16 +16,21 @@ def load(namespace: str, name: str) -> Any:
     """
     # Imported here because it takes a fifth of the time that importing this package takes.
     import stevedore
-    from stevedore.exception import NoMatches
 
-    try:
-        manager: stevedore.DriverManager[Any] = stevedore.DriverManager(
-            namespace, name, on_load_failure_callback=_refuse, on_missing_entrypoints_callback=None
-        )
-    except NoMatches:
+    def refuse_missing(_names: object) -> None:
         choices = did_you_mean.hint_and_choices(name, names(namespace), "installed are")
-        raise DriverNotFound(name, f"not found: {choices}") from None
-    return manager.driver
+        raise DriverNotFound(name, f"not found: {choices}")
+
+    # Not a DriverManager, which logs a missing name before it raises.
+    manager: stevedore.NamedExtensionManager[Any] = stevedore.NamedExtensionManager(
+        namespace,
+        [name],
+        on_load_failure_callback=_refuse,
+        on_missing_entrypoints_callback=refuse_missing,
+    )
+    if len(found := {each.entry_point.value: each for each in manager.extensions}) > 1:
+        raise DriverLoadFailure(name, f"several distributions bring it: {', '.join(sorted(found))}")
+    return manager.extensions[0].plugin
 
 
 def names(namespace: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Handlers of logging that send what a program logs as notifications."""
+"""Logging handlers that send log records as notifications."""
 
 import logging
 import threading
@@ -14,17 +14,17 @@ from notifier_kafka.publishing.notifier import Notifier
 from notifier_kafka.publishing.transport import get_notification_transport
 from notifier_kafka.wire.serializer import Serializer
 
-# What these log may come of sending, also in threads of the transport and of its client
-# library: a notification about it would cause the next one.
+# These loggers may log because of sending, also on threads of the transport and its client
+# library: a notification about such a record would cause the next one.
 _OWN_LOGGERS = ("notifier_kafka", "notifier_kafka_drivers", "kafka", log.LOGGER)
 _LEVELS = frozenset((*PRIORITIES, "warning"))
 
-# True while this thread sends: what is logged meanwhile is not sent, or it would never end.
+# True while this thread sends. Records logged meanwhile are not sent: that would never end.
 _sending = threading.local()
 
 
 class _NoLock:
-    """A lock that anyone holds at any time; logging uses a lock in each of these ways."""
+    """A lock that never blocks, with all methods that logging calls."""
 
     def acquire(self) -> None:
         pass
@@ -36,29 +36,28 @@ class _NoLock:
 
 
 class _NotificationHandler(logging.Handler):
-    """Sends records without recursing and without ever raising into the program."""
+    """Sends records without recursion, and never raises into the program."""
 
-    # Both handlers and logging configuration files are why this package reads the global
-    # ConfigOpts at all: fileConfig and dictConfig cannot hand over an object.
+    # The global ConfigOpts, because logging's fileConfig and dictConfig cannot pass an object.
     CONF: ClassVar[cfg.ConfigOpts] = cfg.CONF
-    """The configuration; a subclass may name another one."""
+    """The configuration. A subclass may set another one."""
 
     def createLock(self) -> None:  # noqa: N802 - logging's name
-        """Go without a lock: notifiers are thread-safe.
+        """Use no lock: notifiers are thread-safe.
 
-        With one, a thread of the transport that logs would wait for a thread that sends.
+        With a lock, a thread of the transport that logs would wait for a thread that sends.
         """
-        # None would do before Python 3.13, which enters it without asking.
+        # Not None: since Python 3.13 logging enters the lock without checking for None.
         self.lock = _NoLock()  # type: ignore[assignment]
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send ``record``; a failure goes to ``handleError``."""
+        """Send ``record``. An error goes to ``handleError``."""
         if getattr(_sending, "active", False) or _is_own(record.name):
             return
         _sending.active = True
         try:
             self.send(record)
-        except Exception:  # noqa: BLE001 - the rule of logging: a handler does not raise
+        except Exception:  # noqa: BLE001 - logging's rule: a handler does not raise
             self.handleError(record)
         finally:
             _sending.active = False
@@ -68,7 +67,7 @@ class _NotificationHandler(logging.Handler):
 
 
 class LoggingNotificationHandler(_NotificationHandler):
-    """Sends each log record as a notification ``logrecord`` of the priority of its level.
+    """Sends each log record as a notification ``logrecord``, with its level as the priority.
 
     In a logging configuration::
 
@@ -97,15 +96,15 @@ class LoggingNotificationHandler(_NotificationHandler):
 
     def send(self, record: logging.LogRecord) -> None:
         level = record.levelname.lower()
-        # A level of the program's own may have the name of any attribute.
+        # A custom level could have the name of another attribute of the notifier.
         if level in _LEVELS:
             getattr(self.notifier, level)(None, "logrecord", _members(record))
 
 
 class LoggingErrorNotificationHandler(_NotificationHandler):
-    """Sends each log record as a notification ``error_notification``, at priority error.
+    """Sends each log record as a notification ``error_notification`` at priority error.
 
-    As oslo.messaging's it sends nothing where the channel ``log`` is configured.
+    As in oslo.messaging, it sends nothing if the channel ``log`` is configured.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -116,7 +115,7 @@ class LoggingErrorNotificationHandler(_NotificationHandler):
     def send(self, record: logging.LogRecord) -> None:
         if self._silent:
             return
-        # The text before its arguments, as oslo.messaging: it groups what is alike.
+        # The text without its arguments, as in oslo.messaging, so that equal errors can be grouped.
         self._notifier.error({}, "error_notification", {"error": str(record.msg)})
 
 
@@ -145,7 +144,7 @@ def _members(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _exception_text(record: logging.LogRecord) -> str | None:
-    # A traceback object has no form on the wire.
+    # A traceback object cannot be encoded.
     if not record.exc_info:
         return record.exc_text
     return None if record.exc_info[0] is None else logging.Formatter().formatException(record.exc_info)

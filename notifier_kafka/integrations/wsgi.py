@@ -1,4 +1,4 @@
-"""WSGI middleware that tells of requests and their responses."""
+"""WSGI middleware that sends notifications about requests and responses."""
 
 import logging
 import os
@@ -23,11 +23,11 @@ Headers = list[tuple[str, str]]
 StartResponse = Callable[..., Callable[[bytes], object]]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
-# In headers, wider than in payloads: a name like X-Auth-Key or X-Session is a credential.
+# Wider than for payloads: a header like X-Auth-Key or X-Session is a credential.
 _SECRET_HEADER = re.compile(r"key|session|auth$", re.IGNORECASE)
-# What a gateway may set in the process's environment. Anything else that stands there
-# (wsgiref copies all of it) belongs to the service and not to the request.
-_GATEWAY = frozenset(
+# What a gateway may set in the process's environment. All other variables there belong to the
+# service, not to the request; wsgiref copies them all.
+_GATEWAY_VARIABLES = frozenset(
     {
         *("AUTH_TYPE", "CONTENT_LENGTH", "CONTENT_TYPE", "GATEWAY_INTERFACE", "PATH_INFO"),
         *("PATH_TRANSLATED", "QUERY_STRING", "REMOTE_ADDR", "REMOTE_HOST", "REMOTE_PORT", "REMOTE_USER"),
@@ -42,22 +42,21 @@ class RequestNotifier:
     """Sends ``http.request`` before a request is served and ``http.response`` after it.
 
     ``conf`` takes ``url``, ``publisher_id``, ``service_name`` and ``ignore_req_list``
-    (methods, separated by commas). Credentials stay out of the notifications, and a
-    notification that fails does not touch the request.
+    (methods, separated by commas). Notifications contain no credentials. If sending a
+    notification fails, the request goes on.
 
-    The response counts as known once the application has given its status and, where
-    that comes late, its first bytes; what fails behind them is not told.
+    ``http.response`` is sent once the application has given its status, or its first bytes if
+    the status comes that late. Errors after that are not reported.
     """
 
-    # Paste's configuration files, like logging's, cannot hand over a ConfigOpts, so the
-    # global one is the default here.
+    # The global ConfigOpts, because Paste's configuration files cannot pass an object.
     CONF: cfg.ConfigOpts = cfg.CONF
 
     @classmethod
     def factory(
         cls, global_conf: Mapping[str, str], **local_conf: str
     ) -> "Callable[[Application], RequestNotifier]":
-        """Make the filter of paste.deploy."""
+        """Make a filter for paste.deploy."""
         conf = {**global_conf, **local_conf}
 
         def wrap(app: Application) -> RequestNotifier:
@@ -85,16 +84,16 @@ class RequestNotifier:
         try:
             body = self.application(environ, exchange.start_response)
         except Exception as error:
-            exchange.settle(error)
+            exchange.report(error)
             raise
         if exchange.status is not None:
-            exchange.settle()
-            # The application's own object: a server may know how to send it as a file.
+            exchange.report()
+            # The application's own object: a server may be able to send it as a file.
             return body
         return _Body(body, exchange)
 
     def _notify(self, event_type: str, describe: Callable[[], Payload]) -> None:
-        # Describing may fail as well: the repr of an exception is its author's.
+        # Describing may fail as well: the repr of an exception is the program's code.
         try:
             self.notifier.info({}, event_type, describe())
         except Exception:
@@ -115,7 +114,7 @@ class _Exchange:
         self._notify = notify
         self._environ = environ
         self._start_response = start_response
-        self._settled = False
+        self._reported = False
 
     def start_response(
         self, status: str, headers: Headers, exc_info: Any = None
@@ -124,11 +123,11 @@ class _Exchange:
         given = () if exc_info is None else (exc_info,)
         return self._start_response(status, headers, *given)
 
-    def settle(self, error: Exception | None = None) -> None:
-        """Tell of the response, once."""
-        if self._settled:
+    def report(self, error: Exception | None = None) -> None:
+        """Send the notification about the response, once."""
+        if self._reported:
             return
-        self._settled = True
+        self._reported = True
         self._notify("http.response", lambda: self._describe(error))
 
     def _describe(self, error: Exception | None) -> Payload:
@@ -141,7 +140,7 @@ class _Exchange:
 
 
 class _Body:
-    """The body of an application that gives its status only when asked for bytes."""
+    """The body of an application that gives its status only with its first bytes."""
 
     def __init__(self, body: Iterable[bytes], exchange: _Exchange) -> None:
         self._body = body
@@ -157,18 +156,18 @@ class _Body:
                 self._parts = iter(self._body)
             part = next(self._parts)
         except StopIteration:
-            self._exchange.settle()
+            self._exchange.report()
             raise
         except Exception as error:
-            self._exchange.settle(error)
+            self._exchange.report(error)
             raise
         if self._exchange.status is not None:
-            self._exchange.settle()
+            self._exchange.report()
         return part
 
     def close(self) -> None:
         try:
-            self._exchange.settle()
+            self._exchange.report()
         finally:
             close = getattr(self._body, "close", None)
             if close is not None:
@@ -180,14 +179,14 @@ def _host(environ: Environ) -> str:
 
 
 def _describe_environ(environ: Environ) -> dict[str, Any]:
-    # Names in upper case are the request's; the gateway's own objects have lower-case names.
+    # Upper-case names belong to the request. The gateway's own objects have lower-case names.
     return {
         name: _clean(name, value)
         for name, value in environ.items()
         if name.isupper()
         and isinstance(value, str | int | float)
         and not _is_credential(name)
-        and (name in _GATEWAY or name not in os.environ)
+        and (name in _GATEWAY_VARIABLES or name not in os.environ)
     }
 
 

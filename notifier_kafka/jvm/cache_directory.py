@@ -1,9 +1,9 @@
-"""Where this package keeps what can be made or fetched again."""
+"""The user's cache directory of this package, for files that can be fetched or made again."""
 
 import os
 from pathlib import Path
 
 
 def directory(kind: str) -> Path:
-    """Say where in the user's cache things of a kind are, or will be."""
+    """Return the directory for one kind of cached files. It may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "notifier-kafka", kind)

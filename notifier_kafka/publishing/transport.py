@@ -69,7 +69,7 @@ class NotificationTransport:
         self._limits = Limits(self._settings.outbox_records, self._settings.outbox_bytes)
         self._on_full = self._settings.on_full or ("spool" if self._settings.spool_dir else "block")
         self._publishers: dict[int, Publisher] = {}
-        self._buses: dict[int, Publisher] = {}
+        self._driver_publishers: dict[int, Publisher] = {}
         self.start_afresh()
         self._spool: Spool | None = None
         self._accepted = 0
@@ -105,7 +105,9 @@ class NotificationTransport:
     def _open_spool(self) -> None:
         with self._opening:
             if self._on_full == "spool" and self._spool is None and not self._closed:
-                self._spool = spool.opened(self.conf, self._settings, lambda: self._bus(-1), self._losses)
+                self._spool = spool.opened(
+                    self.conf, self._settings, lambda: self._driver_publisher(-1), self._losses
+                )
 
     def publish(self, record: Record, retry: int, waiter: DeliveryWaiter | None = None) -> None:
         """Hand a record to the driver, or apply the policy of ``on_full`` when there is no room.
@@ -117,7 +119,7 @@ class NotificationTransport:
         if waiter is not None:
             waiter.expect()
             on_settled = waiter.settle
-        # Safe without a lock: threads change only in calls, and there is none between read and write.
+        # Safe without a lock: Python switches threads at calls, and there is none inside this line.
         self._accepted += 1
         try:
             publisher.offer(record, on_settled)
@@ -194,7 +196,7 @@ class NotificationTransport:
                 raise DeliveryFailed("the transport was cleaned up; get a new one to publish")
             if retry not in self._publishers:
                 self._open_spool()
-                publisher = self._bus(retry)
+                publisher = self._driver_publisher(retry)
                 if self._spool is not None:
                     publisher = self._spool.publisher(publisher)
                 # Without it a short program would exit with its notifications still in memory.
@@ -203,16 +205,16 @@ class NotificationTransport:
                 self._publishers[retry] = publisher
             return self._publishers[retry]
 
-    def _bus(self, retry: int) -> Publisher:
-        """Return the driver's own publisher."""
+    def _driver_publisher(self, retry: int) -> Publisher:
+        """Return the publisher of the driver, or the one that drops the oldest in front of it."""
         with self._opening:
-            if retry not in self._buses:
+            if retry not in self._driver_publishers:
                 limits = self._limits._replace(retry=retry)
                 if self._on_full == "drop_oldest":
-                    self._buses[retry] = DropOldestPublisher(self.driver, limits, self._losses)
+                    self._driver_publishers[retry] = DropOldestPublisher(self.driver, limits, self._losses)
                 else:
-                    self._buses[retry] = self.driver.publisher(self._losses.lose, limits)
-            return self._buses[retry]
+                    self._driver_publishers[retry] = self.driver.publisher(self._losses.lose, limits)
+            return self._driver_publishers[retry]
 
     def _handle_refusal(
         self, publisher: Publisher, record: Record, on_settled: OnSettled | None, error: DeliveryFailed

@@ -23,11 +23,10 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from notifier_kafka.config.settings import NotificationSettings
-from notifier_kafka.contract import after_fork
+from notifier_kafka.contract import after_fork, threads
 from notifier_kafka.contract.driver import Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
     ConfigurationError,
-    DeliveryFailed,
     LogUnusable,
     MessagingException,
     OutboxFull,
@@ -222,10 +221,7 @@ class Spool:
             self._looked = time.monotonic()
             self._files.start()
             self.spooling = bool(self._files.files) or self._files.must_wait()
-            self._thread.start()
-        except RuntimeError as error:
-            self._thread = None
-            raise DeliveryFailed(f"no thread to publish from: {error}") from error
+            threads.start(self._thread, "publish from")
         except MessagingException:
             self._thread = None
             raise

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import Publisher, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException, OutboxFull, SpoolTooOld
 from notifier_kafka.spool.spool_file import Chunk, SpoolFile
@@ -15,8 +16,8 @@ LOG = logging.getLogger(__name__)
 
 # As many are sent again when this process is killed in the middle.
 CHUNK = 2_000
-FIRST_LOOK = 0.001
-LONGEST_LOOK = 0.05
+FIRST_CHECK_SECONDS = 0.001
+LONGEST_CHECK_SECONDS = 0.05
 PAUSE = 0.5
 
 Fate = Receipt | MessagingException | None
@@ -80,18 +81,17 @@ class Forwarder:
                 try:
                     bus.offer(record, partial(fates.__setitem__, index))
                 except OutboxFull:
-                    if self._pause(LONGEST_LOOK):
+                    if self._pause(LONGEST_CHECK_SECONDS):
                         return [*fates[:index], None]
                     continue
                 except DeliveryFailed as error:
                     fates[index] = error
                 break
-        look = FIRST_LOOK
+        backoff = Backoff(FIRST_CHECK_SECONDS, LONGEST_CHECK_SECONDS)
         for index in range(len(records)):
             while fates[index] is None:
-                if self._pause(look):
+                if self._pause(backoff.pause()):
                     return fates
-                look = min(look * 2, LONGEST_LOOK)
         return fates
 
     def _settle(self, records: Sequence[Record], fates: Sequence[Fate]) -> list[Record]:

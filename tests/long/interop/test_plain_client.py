@@ -381,7 +381,7 @@ def nobody(request: pytest.FixtureRequest) -> Iterator[str]:
         (client.Consumer, "fetch.min.byte", 1, r"unknown property .*: did you mean fetch.min.bytes\?"),
         (client.Consumer, "acks", "all", "unknown property 'acks': "),
         (client.Consumer, "isolation.level", "some", "isolation_level"),
-        (client.Consumer, "auto.offset.reset", "none", "'none' is none of earliest, latest"),
+        (client.Consumer, "auto.offset.reset", "none", "'none' is not one of earliest, latest"),
     ],
 )
 def test_a_wrong_property_is_told_at_once(nobody: str, kind: Any, name: str, value: Any, said: str) -> None:

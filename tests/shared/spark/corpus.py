@@ -1,6 +1,5 @@
 """The records that the codec's own tests read, and mutilations of them."""
 
-import importlib.util
 import json
 import random
 from typing import Any
@@ -8,15 +7,9 @@ from typing import Any
 from notifier_kafka.contract.driver import Headers
 from notifier_kafka.notification import Notification
 from notifier_kafka.wire import codec
-from tests.shared.checkout import ROOT
+from tests.shared import wire_samples
 
 Raw = tuple[bytes | None, Headers]
-
-_SPEC = importlib.util.spec_from_file_location("codec_corpus", ROOT / "tests/unit/wire/test_codec.py")
-assert _SPEC
-assert _SPEC.loader
-_TESTS: Any = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_TESTS)
 
 TIMES = [
     "2026-11-18T07:50:58Z",
@@ -32,7 +25,7 @@ def binary(attributes: dict[str, Any], payload: bytes = b'{"a": 1}') -> Raw:
 
 
 def tolerated() -> list[Raw]:
-    flat = _TESTS.FLAT
+    flat = wire_samples.FLAT
     changes: list[dict[str, Any]] = [
         {},
         {"_context": None},
@@ -45,8 +38,8 @@ def tolerated() -> list[Raw]:
         {"payload": {"big": 10**400, "e": 1e300, "t": True, "f": False, "z": None, "o": {}, "l": []}},
         dict.fromkeys(set(flat) - {"priority"}),
     ]
-    values = [value for change in changes for value in _TESTS.both_shells(flat | change)]
-    values += _TESTS.both_shells({"priority": "sample"})
+    values = [value for change in changes for value in wire_samples.both_shells(flat | change)]
+    values += wire_samples.both_shells({"priority": "sample"})
     values += [b" \t\r\n" + values[0] + b"\n ", b'{"priority": "x", "priority": "INFO"}']
     values.append(b'{"priority":"INFO","payload":' + b"[" * 499 + b"]" * 499 + b"}")
     values.append(json.dumps({"priority": "INFO", "payload": ["[{" * 600] * 2}).encode())
@@ -54,7 +47,7 @@ def tolerated() -> list[Raw]:
 
 
 def events() -> list[Raw]:
-    structured = _TESTS.STRUCTURED
+    structured = wire_samples.STRUCTURED
     changes: list[dict[str, Any]] = [
         {},
         {"priority": "error"},
@@ -84,7 +77,7 @@ def events() -> list[Raw]:
             found.append(
                 binary({name: each for name, each in (structured | change).items() if name != "data"})
             )
-    flat = json.dumps(_TESTS.FLAT).encode()
+    flat = json.dumps(wire_samples.FLAT).encode()
     found += [
         (flat, by_type),
         (flat, (("ce_specversion", b"1.0"),)),
@@ -100,17 +93,17 @@ def events() -> list[Raw]:
 def encoded() -> list[Raw]:
     found: list[Raw] = []
     payloads = [{"a": 1}, None, "text", [1, 2.5, {"é": "🐍"}], {"k": "x" * 3000}]
-    for form in _TESTS.FORMS:
+    for form in wire_samples.FORMS:
         for payload in payloads:
-            for coder in (_TESTS.STANDARD, _TESTS.FAST):
-                sent: Notification = _TESTS.SENT._replace(payload=payload, context={"user": "Zoë"})
-                found.append(tuple(coder.encode(sent._replace(publisher_id="a/b c:é"), form, b"k")))
-                found.append(tuple(coder.encode(sent._replace(publisher_id=None, context={}), form)))
+            for coder in (wire_samples.STANDARD, wire_samples.FAST):
+                sent: Notification = wire_samples.SENT._replace(payload=payload, context={"user": "Zoë"})
+                found.append(coder.encode(sent._replace(publisher_id="a/b c:é"), form, b"k"))
+                found.append(coder.encode(sent._replace(publisher_id=None, context={}), form))
     return found
 
 
 def malformed() -> list[Raw]:
-    return [(value, ()) for value, _reason in _TESTS.malformed()]
+    return [(value, ()) for value, _reason in wire_samples.malformed()]
 
 
 def mutilated(records: list[Raw], count: int, seed: int = 6) -> list[Raw]:

@@ -1,4 +1,4 @@
-"""The configuration of the plain bytes client; what it does is in tests/interop."""
+"""The configuration of the plain bytes client. Its behaviour is tested in tests/long/interop."""
 
 import json
 from pathlib import Path
@@ -34,33 +34,33 @@ def test_a_wrong_text_is_one_clear_error(text: str, said: str) -> None:
     [
         ("ack", "all", r"unknown property 'ack': did you mean acks\?"),
         ("group.id", "g", "unknown property 'group.id'"),
-        ("linger.ms", "x", "'x' is no number of milliseconds"),
-        ("linger.ms", 'x password="hunter2";', r"password=.?\*\*\*.* is no number of milliseconds"),
+        ("linger.ms", "x", "'x' is not a number of milliseconds"),
+        ("linger.ms", 'x password="hunter2";', r"password=.?\*\*\*.* is not a number of milliseconds"),
         ("acks", [], "property acks: text, a number or a boolean is needed"),
-        ("producer.type", 1, "property producer.type: '1' is none of sync, async"),
-        ("retries", "many", "property retries: 'many' is no whole number"),
+        ("producer.type", 1, "property producer.type: '1' is not one of sync, async"),
+        ("retries", "many", "property retries: 'many' is not a whole number"),
         ("retries", "9" * 5000, "property retries: a number of 5000 digits is too large"),
-        ("retries", -1, "property retries: '-1' is no whole number from 0 on"),
+        ("retries", -1, "property retries: '-1' is not a whole number of 0 or more"),
         ("ssl.truststore.type", "JKS", "property ssl.truststore.type: only PEM can be read, not JKS"),
         ("sasl.jaas.config", 'x username="me";', "property sasl.jaas.config: "),
-        ("buffer.memory", 0, "property buffer.memory: '0' is no whole number from 1 on"),
+        ("buffer.memory", 0, "property buffer.memory: '0' is not a whole number of 1 or more"),
         ("key.serializer", "com.example.AvroSerializer", "property key.serializer: only bytes and strings"),
         ("value.serializer", "x.StringSerializer", "property value.serializer: only bytes and strings"),
         ("value.deserializer", "StringDeserializer", "unknown property 'value.deserializer'"),
-        ("max.block.ms", "long", "property max.block.ms: 'long' is no number of milliseconds"),
+        ("max.block.ms", "long", "property max.block.ms: 'long' is not a number of milliseconds"),
         ("client.rack", "a,b", "property client.rack: a comma in its value cannot be passed on"),
         (
             "transactional.id",
             "t",
-            "property transactional.id is not supported: transactions are a notifier's",
+            "property transactional.id is not supported: only notifiers have transactions",
         ),
-        ("partitioner.class", "x.Mine", "property partitioner.class is not supported: .*has no key"),
+        ("partitioner.class", "x.Mine", "property partitioner.class is not supported: .*without a key"),
         (
             "ssl.keystore.password",
             "hunter2",
             "property ssl.keystore.password is not supported: .*ssl.key.pass",
         ),
-        ("ssl.keystore.key", "-----BEGIN", "property ssl.keystore.key is not supported: write .*into a file"),
+        ("ssl.keystore.key", "-----BEGIN", "property ssl.keystore.key is not supported: write .*to a file"),
     ],
 )
 def test_a_wrong_property_is_one_clear_error(name: str, value: Any, said: str) -> None:
@@ -74,7 +74,7 @@ def test_a_wrong_property_is_one_clear_error(name: str, value: Any, said: str) -
     ("name", "value", "said"),
     [
         ("partition.assignment.strategy", "x.StickyAssignor", "by RangeAssignor, not by x.StickyAssignor"),
-        ("default.api.timeout.ms", "long", "property default.api.timeout.ms: 'long' is no number"),
+        ("default.api.timeout.ms", "long", "property default.api.timeout.ms: 'long' is not a number"),
         ("max.block.ms", 1, "unknown property 'max.block.ms'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The typed settings are the options: each a field of that name, and no secret in a repr."""
+"""The typed settings have a field for each option, and no secret in their repr."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The outbox around callables that block, fail and refuse as a client library may."""
+"""The outbox, with functions that block, fail and refuse records as a client library may."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ LONG = 20.0
 
 
 class Log:
-    """A list as a durable log, with a gate to hold it and errors to raise first."""
+    """A list as a durable log. It can be held by a gate, and raises given errors first."""
 
     def __init__(self) -> None:
         self.values: list[bytes | None] = []

@@ -1,11 +1,13 @@
-"""Loading what other distributions bring."""
+"""Loading plugins of other distributions."""
 
+import json
+import pathlib
 from importlib import metadata
 
 import pytest
 
 from notifier_kafka.contract import plugins
-from notifier_kafka.errors import DriverNotFound
+from notifier_kafka.errors import DriverLoadFailure, DriverNotFound
 from notifier_kafka.publishing.channels import messaging
 
 
@@ -61,3 +63,30 @@ def test_a_failure_that_no_module_explains_names_who_brought_the_plugin() -> Non
 def test_a_failure_says_what_to_install(value: str, error: Exception, advice: str) -> None:
     entry = metadata.EntryPoint("thing", value, "some.namespace")
     assert advice in plugins.describe_failure(entry, error)
+
+
+def test_a_missing_plugin_is_raised_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(DriverNotFound):
+        plugins.load("notifier_kafka.channels", "mesagingv2")
+
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("other", ["json:dumps", "json:loads"])
+def test_two_distributions_may_bring_one_name_only_for_the_same_object(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    # stevedore reads a namespace once in a process.
+    namespace = f"plugins.under.test.{other[5:]}"
+    for name, value in (("first", "json:loads"), ("second", other)):
+        metadata_directory = tmp_path / f"{name}-1.0.dist-info"
+        metadata_directory.mkdir()
+        (metadata_directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (metadata_directory / "entry_points.txt").write_text(f"[{namespace}]\nreader = {value}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    if other == "json:loads":
+        assert plugins.load(namespace, "reader") is json.loads
+    else:
+        with pytest.raises(DriverLoadFailure, match="several distributions bring it: json:dumps, json"):
+            plugins.load(namespace, "reader")

@@ -24,7 +24,7 @@ def conf() -> cfg.ConfigOpts:
 
 @pytest.fixture
 def logger() -> Iterator[logging.Logger]:
-    """Give a logger whose records reach handlers of the root logger, put back afterwards."""
+    """Give a logger whose records reach the handlers of the root logger; restore it afterwards."""
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     root.setLevel(logging.DEBUG)

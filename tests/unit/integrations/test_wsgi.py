@@ -37,7 +37,7 @@ def make() -> Iterator[Make]:
 
 
 def sent() -> dict[str, Any]:
-    """Map the event types sent to their payloads; a type that came twice fails."""
+    """Map the sent event types to their payloads; fail if one was sent twice."""
     types = [message["event_type"] for _, message, _, _ in test.NOTIFICATIONS]
     assert len(types) == len(set(types)), types
     return {message["event_type"]: message["payload"] for _, message, _, _ in test.NOTIFICATIONS}
@@ -200,7 +200,7 @@ def test_a_failing_bus_does_not_touch_the_request(make: Make, caplog: pytest.Log
 
 
 class Closing:
-    """A body that starts its response when asked for bytes, and counts its ends."""
+    """A body that starts its response when bytes are read, and counts how often it is closed."""
 
     def __init__(self, start_response: Any) -> None:
         self.closed = 0

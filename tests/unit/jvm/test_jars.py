@@ -124,7 +124,7 @@ def test_without_a_tool_the_way_out_is_named() -> None:
     with pytest.raises(DriverLoadFailure) as caught:
         jars.fetch(NAME)
     assert str(caught.value) == (
-        f"jars {NAME}: neither PySpark nor mvn is here to fetch them; "
+        f"jars {NAME}: neither PySpark nor mvn is installed to fetch them; "
         "install one with: pip install 'notifier-kafka[spark]'"
     )
 

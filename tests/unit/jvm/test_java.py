@@ -1,4 +1,4 @@
-"""The finder of a Java, with programs that answer as each kind of Java does."""
+"""Finding a Java, among programs that answer as each kind of Java does."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def install(home: Path, major: int) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without any."""
+    """A machine without any Java."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     # A wheel that this environment may have.
@@ -96,7 +96,7 @@ def test_the_one_asked_for_is_taken_or_refused_and_never_replaced(
 def test_what_is_no_java_is_refused_by_name(tmp_path: Path) -> None:
     mute = program(tmp_path / "mute", "exit 3")
     with pytest.raises(
-        DriverLoadFailure, match=r"mute \(option\): does not tell its version \(exit code 3\)"
+        DriverLoadFailure, match=r"mute \(option\): does not print its version \(exit code 3\)"
     ):
         java.find(java.KAFKA, str(mute))
     with pytest.raises(DriverLoadFailure, match=r"gone \(option\): does not run: No such file"):

@@ -1,4 +1,4 @@
-"""Waiting for the fate of records."""
+"""Waiting until records are delivered or have failed."""
 
 import threading
 

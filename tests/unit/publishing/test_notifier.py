@@ -1,4 +1,4 @@
-"""The publishing face, over a private SQLite log."""
+"""The notifier, over a private SQLite log."""
 
 import datetime
 import decimal

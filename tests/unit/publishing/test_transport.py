@@ -1,4 +1,4 @@
-"""The policy that all drivers share: overflow, accounting, the end of a process."""
+"""The policies that all drivers share: overflow, counting losses, the end of a process."""
 
 import subprocess
 import sys

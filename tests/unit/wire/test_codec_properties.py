@@ -1,4 +1,4 @@
-"""The codec over generated input: both libraries do the same, and nothing but its errors comes out."""
+"""The codec with generated input: both libraries give the same, and raise only its errors."""
 
 import collections
 import dataclasses
@@ -99,7 +99,7 @@ FEW = settings(max_examples=60, deadline=None)
 
 
 def encoded(coder: codec.Codec, notification: Notification, form: codec.Form) -> Any:
-    """Encode and read back with the same library, or return what was said."""
+    """Encode and read back with the same library, or return the error."""
     try:
         value, headers = coder.encode(notification, form, b"key")
     except EncodeError as error:
@@ -108,7 +108,7 @@ def encoded(coder: codec.Codec, notification: Notification, form: codec.Form) ->
 
 
 def meant(notification: Notification) -> str:
-    """Return what a reader is to get, or what the caller is to be told."""
+    """Return what a reader must get, or the error that the caller must get."""
     try:
         return repr(
             notification._replace(

@@ -1,4 +1,4 @@
-"""How names on the bus are spelled."""
+"""The names of topics on the bus."""
 
 import re
 

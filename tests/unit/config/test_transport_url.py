@@ -1,4 +1,4 @@
-"""Transport URLs: what they say, and that no password leaves them."""
+"""Transport URLs: parsing, and that no password is shown."""
 
 import pathlib
 

@@ -1,10 +1,10 @@
-"""What makes brokers start faster: made once, by a broker started for it, and kept in the user's cache.
+"""Makes brokers start faster, with files that one broker prepares and that stay in the user's cache.
 
 - ``classes.jsa``: the classes of a started broker, which a JVM maps into memory instead of
   reading them from the jars (class data sharing). It belongs to one build of Java and to these jars.
 - ``bootstrap.checkpoint``: what ``StorageTool format`` writes for a cluster without SCRAM users.
 
-Nothing depends on them: where they cannot be made, brokers start as without them.
+Nothing depends on these files: where they cannot be made, brokers start as without them.
 """
 
 import contextlib
@@ -38,18 +38,19 @@ LOG = logging.getLogger(__name__)
 CLASS_ARCHIVE = "classes.jsa"
 _STEP_TIMEOUT_SECONDS = 120.0
 _RETRY_SECONDS = 24 * 3600.0
+_KEEP_SECONDS = 30 * 24 * 3600.0
 
 
 def prepare(runtime: Runtime) -> Runtime:
-    """Add to ``runtime`` what makes a start faster, made first where the cache does not have it.
+    """Return ``runtime`` with the files that make a start faster; make them if the cache has none.
 
-    Blocks while another process makes it.
+    Blocks while another process makes them.
     """
     try:
         kept = _kept(runtime)
         if not _is_made(kept):
             with _locked(kept):
-                # Another process may have made it while this one waited.
+                # Another process may have made them while this one waited.
                 if not _is_made(kept):
                     _make(runtime, kept)
     except OSError as error:
@@ -64,8 +65,8 @@ def prepare(runtime: Runtime) -> Runtime:
 
 
 def _kept(runtime: Runtime) -> Path:
-    """Say which directory of the cache belongs to this build of Java and to these jars."""
-    # By the files themselves: the JVM refuses an archive when one of them is another than before.
+    """Return the directory in the cache for this build of Java and these jars."""
+    # By path, time and size, because the JVM refuses an archive when one of them has changed.
     files = [runtime.java.resolve(), *map(Path, runtime.classpath.split(":"))]
     described = json.dumps([(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files])
     return cache_directory.directory("fast-start") / hashlib.sha256(described.encode()).hexdigest()[:16]
@@ -80,23 +81,34 @@ def _is_made(kept: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(kept: Path) -> Iterator[None]:
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    # For the owner alone, because nothing verifies the classes in an archive later.
+    kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with kept.with_name(f"{kept.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _make(runtime: Runtime, kept: Path) -> None:
-    # Beside the target, so that all of it moves there in one step.
+    _remove_old(kept.parent)
+    # Beside the target, so that one rename moves all files there.
     with tempfile.TemporaryDirectory(prefix=f"{kept.name}.part-", dir=kept.parent) as made:
         work, result = Path(made), Path(made, "result")
-        result.mkdir()
+        result.mkdir(mode=0o700)
         try:
             _make_files(runtime, work, result)
         except (MessagingException, OSError, subprocess.SubprocessError) as error:
             LOG.debug("Brokers start without a class archive: %s", error)
         shutil.rmtree(kept, ignore_errors=True)
         os.replace(result, kept)
+
+
+def _remove_old(directory: Path) -> None:
+    """Remove what was made for other builds long ago; one that is still in use is made again."""
+    for entry in directory.iterdir():
+        # Another process may remove its temporary directory meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            if entry.is_dir() and time.time() - entry.stat().st_mtime > _KEEP_SECONDS:
+                shutil.rmtree(entry, ignore_errors=True)
 
 
 def _make_files(runtime: Runtime, work: Path, result: Path) -> None:

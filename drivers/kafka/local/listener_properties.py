@@ -35,6 +35,8 @@ def properties(number: int, data: Path, ports: Sequence[Ports], *, secured: bool
         "log.dirs": str(data),
         **_replication(len(ports)),
         **_timing(),
+        # By default 128 MB, which a broker allocates when it starts.
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
     }
 
 

@@ -93,8 +93,12 @@ def test_a_java_that_cannot_is_asked_once_a_day(cache: Path, runtime: Runtime, t
     assert calls.read_text().count("\n") == 1
     (failed,) = kept(cache)
     os.utime(failed, (0, time.time() - 25 * 3600))
+    forgotten = cache / "of another build"
+    forgotten.mkdir()
+    os.utime(forgotten, (0, time.time() - 31 * 24 * 3600))
     assert fast_start.prepare(other) == other
     assert calls.read_text().count("\n") == 2
+    assert kept(cache) == [failed]
 
 
 def test_a_cache_that_cannot_be_written_changes_nothing(

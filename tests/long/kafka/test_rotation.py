@@ -98,7 +98,7 @@ def test_a_producer_that_has_failed_for_good_is_replaced_when_it_is_back(
     authority.rename(aside)
     until(lambda: missing(authority) in caplog.text, "what is wrong to be told")
     # As when it failed for good, and was offered another record.
-    ours._wanted = ours._state.fatal = True
+    ours._renewal_wanted = ours._state.fatal = True
     until(lambda: "ssl.ca.location failed" in caplog.text, "a try to start anew")
     assert ours._producer is before
     aside.rename(authority)

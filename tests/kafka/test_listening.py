@@ -364,7 +364,7 @@ def test_a_client_that_goes_back_by_itself_goes_on_where_it_was(
     publish(driver, *numbered(topic, 10, first=40))
     assert numbers(gather(member, 10)) == list(range(40, 50))
     # What goes on for long is a log that was cut off, by an election that was not clean.
-    monkeypatch.setattr("notifier_kafka_drivers.kafka.listening.gaps.DOUBT", 0.0)
+    monkeypatch.setattr("notifier_kafka_drivers.kafka.listening.gaps.REWIND_DOUBT_SECONDS", 0.0)
     member._consumer.seek(Partition(topic, 0), 0)
     again = gather(member, 1)
     assert (again[0].partition, again[0].offset) == (Partition(topic, 0), 0)

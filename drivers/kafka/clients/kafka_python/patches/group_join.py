@@ -12,8 +12,8 @@
 All is mended by replacing methods of one coordinator, the consumer's own. Without it, the tests of members
 that are polled in turn, that leave while they join, and of a rebalance while an endpoint works, fail.
 
-Waits for: nothing, none of the four is reported upstream yet. (Pull request 1695 did the first for
-versions 1.4 to 2.)
+Waits for: nothing, none of the four is reported upstream yet. (Pull request 1695 mended the like of
+the first in version 1.4.)
 """
 
 import contextlib

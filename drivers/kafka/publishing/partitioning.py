@@ -59,8 +59,8 @@ def assigning(name: str, partitioner: Partitioner) -> AssignPartition:
         try:
             number = partitioner(record.key, count)
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            raise DeliveryFailed(f"topic {record.topic}: partitioner {name} raised {said}") from error
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DeliveryFailed(f"topic {record.topic}: partitioner {name} raised {reason}") from error
         if not isinstance(number, int) or not 0 <= number < count:
             raise DeliveryFailed(
                 f"topic {record.topic}: partitioner {name} returned {number!r}: "

@@ -104,7 +104,7 @@ class PublisherAwaitingTopics:
             creator.join()
 
     def start_afresh(self) -> None:
-        """Start anew in a child process: records under way, and the threads, are the parent's."""
+        """Start from nothing in a child process: records under way, and the threads, are the parent's."""
         if self._publisher is not None:
             after_fork.never_free(self._publisher)
         self._publisher = None

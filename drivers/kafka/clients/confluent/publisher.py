@@ -131,8 +131,8 @@ class Publisher:
             self._renew()
         if (self._state.down is not None) != self._outage_logged:
             self._outage_logged = not self._outage_logged
-            said = "Publishing waits: %s" if self._outage_logged else "Publishing goes on%s"
-            LOG.warning(said, self._state.reason() or "")
+            text = "Publishing waits: %s" if self._outage_logged else "Publishing goes on%s"
+            LOG.warning(text, self._state.reason() or "")
 
     def _renew(self) -> None:
         """Have a new producer send what the old one has, and what is offered meanwhile.

@@ -1,7 +1,7 @@
 """Joins of a group that take longer than a poll, which kafka-python does not finish.
 
 - The library leaves such a join running for the next poll to finish. But a join that ends between two
-  polls is begun anew by the next one, and for that every other member must join again. Two members that
+  polls is started again by the next one, and for that every other member must join again. Two members that
   are polled in turn, or one that a keep-alive thread polls once a second, never settle.
 - A join for the sake of new partitions removes its own reason: the library then sees nothing left to finish.
 - In a group whose members subscribe to different topics, the leader forgets the topics of the others while

@@ -81,7 +81,7 @@ def _refusal(connection: socket.socket, host: str, given: Mapping[str, str]) -> 
     try:
         encrypted = _Encrypted(connection, context(given), host)
         connection.settimeout(ALERT_TIMEOUT_SECONDS)
-        encrypted.hear()
+        encrypted.wait_for_answer()
     except ssl.SSLCertVerificationError as error:
         return f"TLS: its certificate is refused: {error.verify_message}"
     except TimeoutError:
@@ -118,7 +118,7 @@ class _Encrypted:
         self._talk = agreed.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         self._until_done(self._talk.do_handshake)
 
-    def hear(self) -> None:
+    def wait_for_answer(self) -> None:
         """Wait for an answer, which may be a refusal, or for the end."""
         with contextlib.suppress(ssl.SSLEOFError, ssl.SSLZeroReturnError):
             self._until_done(lambda: self._talk.read(1))
@@ -161,5 +161,5 @@ def _named(option: str, path: str | None) -> Iterator[None]:
         yield
     except OSError as error:  # ssl.SSLError is one as well
         reason = getattr(error, "reason", None)
-        said = reason.replace("_", " ").lower() if reason else error.strerror
-        raise ConfigurationError(f"[drivers_kafka] {option} = {path}: {said}") from None
+        text = reason.replace("_", " ").lower() if reason else error.strerror
+        raise ConfigurationError(f"[drivers_kafka] {option} = {path}: {text}") from None

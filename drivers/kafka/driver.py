@@ -146,7 +146,7 @@ class KafkaDriver(Driver):
             admin.close()
 
     def start_afresh(self) -> None:
-        """Start anew in a child process: connections and their threads are the parent's."""
+        """Start from nothing in a child process: connections and their threads are the parent's."""
         self._lock = threading.RLock()
         if self._connected is not None:
             after_fork.never_free(self._connected)

@@ -34,7 +34,7 @@ class TopicGone(DeliveryFailed):
 
 
 class PositionGone(LogUnusable):
-    """The offset asked for is no longer, or not yet, on the log."""
+    """The requested offset is not on the log any more, or not yet."""
 
 
 Meaning = type[MessagingException]

@@ -151,8 +151,8 @@ class KafkaTransaction:
             counts = {
                 topic: self._topics.ensure(topic) for topic in {record.topic for record in self._records}
             }
-            placed = [self._topics.place(record, counts[record.topic]) for record in self._records]
-            receipts = self._transactors.publish(placed, timeout, self._name)
+            assigned = [self._topics.assign(record, counts[record.topic]) for record in self._records]
+            receipts = self._transactors.publish(assigned, timeout, self._name)
         except DeliveryFailed:
             raise
         except MessagingException as error:

@@ -104,7 +104,7 @@ def test_a_start_that_fails_while_the_user_is_at_work_is_mended(connect: Connect
     committed, failed = member._consumer.committed, threading.Event()
 
     def away(*asked: Any) -> Any:
-        if threading.current_thread() is not member._keeper or failed.is_set():
+        if threading.current_thread() is not member._busy_poller or failed.is_set():
             return committed(*asked)
         failed.set()
         raise TransportUnavailable("away for a moment")
@@ -171,13 +171,13 @@ def test_who_waits_for_a_topic_that_is_not_there_has_the_others_join_once(
     driver = connect(session_timeout=6.0)  # with a heartbeat every two seconds
     driver.admin().create_topic(topic, 1)
     first = cast(KafkaSubscription, driver.subscribe([topic], topic, "earliest"))
-    place, joins = first._place, []
+    start_offsets, joins = first._start_offsets, []
 
     def counted(partitions: Sequence[Partition]) -> dict[Partition, int]:
         joins.append(partitions)
-        return cast(dict[Partition, int], place(partitions))
+        return cast(dict[Partition, int], start_offsets(partitions))
 
-    first._place = counted
+    first._start_offsets = counted
     until(lambda: [first.poll(1, 0.1), joins][-1], "the first to have joined")
     waits = driver.subscribe([f"{topic}.later"], topic, "earliest")
 
@@ -368,7 +368,7 @@ def test_a_client_that_goes_back_by_itself_goes_on_where_it_was(
     publish(driver, *numbered(topic, 10, first=40))
     assert numbers(gather(member, 10)) == list(range(40, 50))
     # What goes on for long is a log that was cut off, by an election that was not clean.
-    monkeypatch.setattr("notifier_kafka_drivers.kafka.listening.gaps.DOUBT", 0.0)
+    monkeypatch.setattr("notifier_kafka_drivers.kafka.listening.gaps.REWIND_DOUBT_SECONDS", 0.0)
     member._consumer.seek(Partition(topic, 0), 0)
     again = gather(member, 1)
     assert (again[0].partition, again[0].offset) == (Partition(topic, 0), 0)

@@ -32,7 +32,7 @@ Restore = Callable[[str], None]
 """Creates a topic again that seems to be deleted while it is published to. Blocks."""
 
 
-class Placed(Record):
+class AssignedRecord(Record):
     """A record whose partition is chosen already; for any other the client chooses as Java does."""
 
     number: int

@@ -298,7 +298,7 @@ class KafkaSubscription:
         if partition not in self._recorded:
             asked = () if self._private else [p for p in consumer.owned if p not in self._recorded]
             found = consumer.committed(asked) if asked else {}
-            # -1 is no position: then also 0 is committed.
+            # -1 means no position, so that a commit of 0 is not skipped.
             self._recorded.update({p: found.get(p, -1) for p in asked or (partition,)})
         return self._recorded[partition]
 
@@ -321,7 +321,7 @@ class KafkaSubscription:
             raise CommitRefused(f"group {self._group}: {error}", frozenset(positions)) from error
 
     def _poll_while_busy(self) -> None:
-        """Poll in the place of a user who works for long."""
+        """Poll instead of a user who works for long."""
         while not self._closed.wait(min(1.0, self._busy_poll_seconds)):
             if time.monotonic() - self._polled_at < self._busy_poll_seconds or not self._lock.acquire(
                 timeout=CLOSE_CHECK_SECONDS

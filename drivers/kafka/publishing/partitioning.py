@@ -12,7 +12,7 @@ from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Record
 from notifier_kafka.errors import DeliveryFailed, DriverNotFound
 
-from ..clients.protocol import Placed
+from ..clients.protocol import AssignedRecord
 
 NAMESPACE = "notifier_kafka.partitioners"
 BUILT_IN = "murmur2"
@@ -20,7 +20,7 @@ BUILT_IN = "murmur2"
 Partitioner = Callable[[bytes | None, int], int]
 """Given a key and the number of partitions, returns one of them, from 0 on."""
 
-Place = Callable[[Record, int], Record]
+AssignPartition = Callable[[Record, int], Record]
 """Gives a record one of so many partitions, or leaves that to the client; raises ``DeliveryFailed``."""
 
 Ensure = Callable[[str], int]
@@ -31,13 +31,13 @@ class Topics(NamedTuple):
     """How topics are created, and records assigned to their partitions."""
 
     ensure: Ensure
-    place: Place
+    assign: AssignPartition
 
 
-def load(name: str) -> Place:
-    """Make a ``Place`` of the function behind an entry point."""
+def load(name: str) -> AssignPartition:
+    """Make an ``AssignPartition`` of the function behind an entry point."""
     if name == BUILT_IN:
-        return leave
+        return leave_to_client
     try:
         partitioner = plugins.load(NAMESPACE, name)
     except DriverNotFound:
@@ -47,27 +47,27 @@ def load(name: str) -> Place:
     return assigning(name, partitioner)
 
 
-def leave(record: Record, _count: int) -> Record:
+def leave_to_client(record: Record, _count: int) -> Record:
     """Leave the choice to the client library, which does as Java does: murmur2 of the key."""
     return record
 
 
-def assigning(name: str, partitioner: Partitioner) -> Place:
-    """Make a ``Place`` of a function, whatever that raises or returns."""
+def assigning(name: str, partitioner: Partitioner) -> AssignPartition:
+    """Make an ``AssignPartition`` of a function, whatever that raises or returns."""
 
-    def place(record: Record, count: int) -> Record:
+    def assign(record: Record, count: int) -> Record:
         try:
             number = partitioner(record.key, count)
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            raise DeliveryFailed(f"topic {record.topic}: partitioner {name} raised {said}") from error
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DeliveryFailed(f"topic {record.topic}: partitioner {name} raised {reason}") from error
         if not isinstance(number, int) or not 0 <= number < count:
             raise DeliveryFailed(
                 f"topic {record.topic}: partitioner {name} returned {number!r}: "
                 f"there are {count} partitions, from 0 on"
             )
-        placed = Placed(*record)
-        placed.number = number
-        return placed
+        assigned = AssignedRecord(*record)
+        assigned.number = number
+        return assigned
 
-    return place
+    return assign

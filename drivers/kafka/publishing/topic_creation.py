@@ -52,7 +52,7 @@ class PublisherAwaitingTopics:
     ) -> None:
         """``bounds``: the largest record in bytes, and how many seconds one may wait for its topic."""
         self._make = make
-        self._ensure, self._place = topics
+        self._ensure, self._assign = topics
         self._on_failure = on_failure
         self._limits = limits
         self._largest, self._longest_wait = bounds
@@ -71,7 +71,7 @@ class PublisherAwaitingTopics:
         count = self._known.get(topic)
         if count is not None and (publisher := self._publisher) is not None:
             try:
-                publisher.offer(self._place(record, count), on_settled)
+                publisher.offer(self._assign(record, count), on_settled)
             except errors.TopicGone:
                 self._known.pop(topic, None)
             else:
@@ -104,7 +104,7 @@ class PublisherAwaitingTopics:
             creator.join()
 
     def start_afresh(self) -> None:
-        """Start anew in a child process: records under way, and the threads, are the parent's."""
+        """Start from nothing in a child process: records under way, and the threads, are the parent's."""
         if self._publisher is not None:
             after_fork.never_free(self._publisher)
         self._publisher = None
@@ -133,7 +133,7 @@ class PublisherAwaitingTopics:
             if self._publisher is None:
                 self._publisher = self._make(self._report, self._restore)
             if (count := self._known.get(record.topic)) is not None:
-                self._publisher.offer(self._place(record, count), on_settled)
+                self._publisher.offer(self._assign(record, count), on_settled)
                 return
             if self._count >= self._limits.records or self._bytes + size > self._limits.bytes:
                 raise OutboxFull(f"{self._count} records wait for their topics already: Kafka is away")
@@ -217,7 +217,7 @@ class PublisherAwaitingTopics:
                 refused: DeliveryFailed | None = None
                 try:
                     if self._publisher is not None:
-                        self._publisher.offer(self._place(record, count), on_settled)
+                        self._publisher.offer(self._assign(record, count), on_settled)
                 except DeliveryFailed as error:
                     refused = error
                 # A client may take a while to see a topic that was created again.

@@ -29,7 +29,7 @@ def test_a_right_login_and_a_wrong_one(
         out = capsys.readouterr().out
         (line,) = [line for line in out.splitlines() if line.startswith("FAIL")]
         assert line.startswith("FAIL transport")
-        assert "the login is refused" in line
+        assert "the brokers refuse the login" in line
         assert f"({path}, line " in line
         assert "correct the address or the login" in out
         assert "wr0ng-one" not in out
@@ -37,4 +37,4 @@ def test_a_right_login_and_a_wrong_one(
         assert main.main(["--config-file", str(path), "send", "1"]) == 3
         err = capsys.readouterr().err
         assert err.count("\n") == 1, err
-        assert "the login is refused" in err
+        assert "the brokers refuse the login" in err

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from notifier_kafka.contract.driver import Partition, Record
-from notifier_kafka_drivers.kafka.clients.protocol import Placed
+from notifier_kafka_drivers.kafka.clients.protocol import AssignedRecord
 from tests.shared.kafka.kafka_rig import Connect, gather, publish, until
 
 PARTITIONS = 4
@@ -36,7 +36,7 @@ def member(connect: Connect, topic: str) -> Any:
 
 def placed(topic: str, value: bytes) -> list[Record]:
     """Make a record for each partition."""
-    made = [Placed(topic, value) for _ in range(PARTITIONS)]
+    made = [AssignedRecord(topic, value) for _ in range(PARTITIONS)]
     for number, each in enumerate(made):
         each.number = number
     return list(made)

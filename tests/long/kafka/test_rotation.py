@@ -98,7 +98,7 @@ def test_a_producer_that_has_failed_for_good_is_replaced_when_it_is_back(
     authority.rename(aside)
     until(lambda: missing(authority) in caplog.text, "what is wrong to be told")
     # As when it failed for good, and was offered another record.
-    ours._wanted = ours._state.fatal = True
+    ours._renewal_wanted = ours._state.fatal = True
     until(lambda: "ssl.ca.location failed" in caplog.text, "a try to start anew")
     assert ours._producer is before
     aside.rename(authority)
@@ -107,6 +107,6 @@ def test_a_producer_that_has_failed_for_good_is_replaced_when_it_is_back(
 
 def test_a_client_is_not_forgotten_where_no_new_one_can_be_made(address: str, authority: Path) -> None:
     given: Any = {"bootstrap.servers": address, "security.protocol": "SSL", "ssl.ca.location": str(authority)}
-    handle = connection.made(Producer, given, connection.Link(given))
+    handle = connection.create(Producer, given, connection.ConnectionState(given))
     authority.unlink()
     assert not connection.has_lost_brokers(handle, given)

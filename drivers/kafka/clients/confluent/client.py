@@ -93,8 +93,8 @@ def _refuse_unknown(extra: protocol.Properties) -> None:
         try:
             confluent_kafka.Producer({name: value, "logger": Log()})
         except KafkaException as error:
-            said = " ".join(error.args[0].str().split())
+            text = " ".join(error.args[0].str().split())
             # Its code is the same for a wrong value.
-            if said.startswith(UNKNOWN_PROPERTY):
+            if text.startswith(UNKNOWN_PROPERTY):
                 properties.refuse_unknown([name])
-            raise ConfigurationError(f"[drivers_kafka] client_properties: {said}") from None
+            raise ConfigurationError(f"[drivers_kafka] client_properties: {text}") from None

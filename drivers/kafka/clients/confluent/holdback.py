@@ -38,7 +38,7 @@ class HoldbackQueue:
         # Text when the user gave librdkafka's own properties; 0 there is no limit.
         self._records = int(config["queue.buffering.max.messages"]) or sys.maxsize
         self._room = int(config["queue.buffering.max.kbytes"]) * 1024
-        # With a delivery timeout it does not: librdkafka counts that from when it gets the record.
+        # Not with a delivery timeout: librdkafka counts that from the moment it gets the record.
         endless = config["delivery.timeout.ms"] == "0"
         self._gathers = endless and config["enable.idempotence"] == "true"
         self._mute_after = MUTE_SECONDS + float(config["linger.ms"]) / 1000

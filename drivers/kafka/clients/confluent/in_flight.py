@@ -1,4 +1,4 @@
-"""A record on its way through a publisher of confluent-kafka."""
+"""A record in flight, in a publisher of confluent-kafka."""
 
 from collections.abc import Callable
 from functools import partial

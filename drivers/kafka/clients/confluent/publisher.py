@@ -50,8 +50,10 @@ class Publisher:
     def offer(self, record: Record, on_settled: OnSettled | None = None) -> None:
         if self._closed:
             raise DeliveryFailed("the publisher is closed: publish before closing it")
-        place = record.number if isinstance(record, protocol.Placed) else ANY_PARTITION
-        entry: InFlight = make_in_flight((self._on_report, next(self._numbers), *record, place, on_settled))
+        partition = record.number if isinstance(record, protocol.AssignedRecord) else ANY_PARTITION
+        entry: InFlight = make_in_flight(
+            (self._on_report, next(self._numbers), *record, partition, on_settled)
+        )
         try:
             if not (self._holdback.active and self._holdback.hold_back(entry)):
                 self._produce(entry)
@@ -62,9 +64,9 @@ class Publisher:
 
     def _produce(self, entry: InFlight) -> None:
         # A report has no headers, and a failed record must be complete: so the record itself is called.
-        _, _, topic, value, key, headers, place, _ = entry
+        _, _, topic, value, key, headers, partition, _ = entry
         try:
-            self._producer.produce(topic, value, key, place, on_delivery=entry, headers=list(headers))
+            self._producer.produce(topic, value, key, partition, on_delivery=entry, headers=list(headers))
         except BufferError:
             raise OutboxFull(f"{len(self._producer)} records wait already: Kafka is slow or away") from None
         except KafkaException as error:
@@ -129,8 +131,8 @@ class Publisher:
             self._renew()
         if (self._state.down is not None) != self._outage_logged:
             self._outage_logged = not self._outage_logged
-            said = "Publishing waits: %s" if self._outage_logged else "Publishing goes on%s"
-            LOG.warning(said, self._state.reason() or "")
+            text = "Publishing waits: %s" if self._outage_logged else "Publishing goes on%s"
+            LOG.warning(text, self._state.reason() or "")
 
     def _renew(self) -> None:
         """Have a new producer send what the old one has, and what is offered meanwhile.
@@ -172,8 +174,8 @@ class Publisher:
         if offset is None and self._acknowledged:
             self._send_again(entry)
         elif (on_settled := entry.on_settled) is not None:
-            place = Partition(message.topic(), message.partition())
-            receipt = Receipt(place, UNKNOWN_OFFSET if offset is None else offset)
+            partition = Partition(message.topic(), message.partition())
+            receipt = Receipt(partition, UNKNOWN_OFFSET if offset is None else offset)
             callbacks.call(LOG, f"a record of topic {entry.topic}", on_settled, receipt)
 
     def _send_again(self, entry: InFlight) -> None:

@@ -39,7 +39,7 @@ class TopicIdLookup:
         return admin.topic_ids(topics)
 
     def start_afresh(self) -> None:
-        """Start anew in a child process: the connection is the parent's."""
+        """Start from nothing in a child process: the connection is the parent's."""
         if self._admin is not None:
             after_fork.never_free(self._admin)
         self._admin, self._lock = None, threading.Lock()

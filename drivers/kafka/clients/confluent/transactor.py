@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from notifier_kafka.contract.driver import Partition, Receipt, Record
 from notifier_kafka.errors import DeliveryFailed, MessagingException
 
-from ..protocol import Placed
+from ..protocol import AssignedRecord
 from .connection import ConnectionState, attempt, create, translate
 
 
@@ -65,10 +65,12 @@ class Transactor:
                 outcomes[number] = Receipt(Partition(message.topic(), message.partition()), message.offset())
 
         topic, value, key, headers = record
-        place = record.number if isinstance(record, Placed) else -1
+        partition = record.number if isinstance(record, AssignedRecord) else -1
         while True:
             try:
-                self._producer.produce(topic, value, key, place, on_delivery=report, headers=list(headers))
+                self._producer.produce(
+                    topic, value, key, partition, on_delivery=report, headers=list(headers)
+                )
             except BufferError:
                 if time.monotonic() > deadline:
                     raise DeliveryFailed("no room for the records of the transaction") from None

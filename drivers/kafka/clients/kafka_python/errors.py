@@ -54,7 +54,7 @@ def translate(error: BaseException, what: str) -> MessagingException:
     code = getattr(error, "errno", None)
     if isinstance(error, kafka_errors.TopicAuthorizationFailedError):
         # For several topics at once only the argument names the denied ones.
-        denied = next((told for told in error.args if isinstance(told, set)), ())
+        denied = next((each for each in error.args if isinstance(each, set)), ())
         what = f"topic {', '.join(sorted(denied))}" if denied else what
     if isinstance(error, kafka_errors.BrokerResponseError) and isinstance(code, int):
         # Its text repeats the whole request; the description is the useful part.

@@ -89,10 +89,10 @@ class BatchPublisher:
         """Return a future, or the error. Waits while metadata is missing."""
         topic, value, key, headers = record
         given = NO_VALUE if value is None else value
-        place = record.number if isinstance(record, protocol.Placed) else None
+        partition = record.number if isinstance(record, protocol.AssignedRecord) else None
         while True:
             try:
-                return producer.send(topic, given, key, headers=list(headers), partition=place)
+                return producer.send(topic, given, key, headers=list(headers), partition=partition)
             except kafka_errors.KafkaTimeoutError as error:
                 # No later record may overtake this one, so wait here.
                 self._find_reason(topic)

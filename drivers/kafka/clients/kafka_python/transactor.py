@@ -11,7 +11,7 @@ from kafka import errors as kafka_errors
 from notifier_kafka.contract.driver import Partition, Receipt, Record
 from notifier_kafka.errors import MessagingException, TransportUnavailable
 
-from ..protocol import Placed
+from ..protocol import AssignedRecord
 from .connection import NO_VALUE, connect_producer, discard
 from .errors import attempt, translate
 
@@ -47,10 +47,10 @@ class Transactor:
     def _send(self, record: Record) -> Any:
         topic, value, key, headers = record
         given = NO_VALUE if value is None else value
-        place = record.number if isinstance(record, Placed) else None
+        partition = record.number if isinstance(record, AssignedRecord) else None
         return attempt(
             f"topic {topic}",
-            lambda: self._producer.send(topic, given, key, headers=list(headers), partition=place),
+            lambda: self._producer.send(topic, given, key, headers=list(headers), partition=partition),
         )
 
 

@@ -1,8 +1,8 @@
 """A compressed batch opens to a limited number of bytes; kafka-python opens it as a whole, without a limit.
 
 A batch of kilobytes may open to gigabytes, and brokers do not check that. The limit holds for our own
-consumers only: the classes below are set on the fetcher of one consumer, and whoever else uses
-kafka-python in this process is not affected.
+consumers only: the classes below are set on the fetcher of one consumer, and other users of
+kafka-python in this process are not affected.
 
 Waits for: nothing, this is not reported upstream yet.
 """

@@ -1,7 +1,7 @@
 """Joins of a group that take longer than a poll, which kafka-python does not finish.
 
 - The library leaves such a join running for the next poll to finish. But a join that ends between two
-  polls is begun anew by the next one, and for that every other member must join again. Two members that
+  polls is started again by the next one, and for that every other member must join again. Two members that
   are polled in turn, or one that a keep-alive thread polls once a second, never settle.
 - A join for the sake of new partitions removes its own reason: the library then sees nothing left to finish.
 - In a group whose members subscribe to different topics, the leader forgets the topics of the others while
@@ -12,8 +12,8 @@
 All is mended by replacing methods of one coordinator, the consumer's own. Without it, the tests of members
 that are polled in turn, that leave while they join, and of a rebalance while an endpoint works, fail.
 
-Waits for: nothing, none of the four is reported upstream yet. (Pull request 1695 did the first for
-versions 1.4 to 2.)
+Waits for: nothing, none of the four is reported upstream yet. (Pull request 1695 mended the like of
+the first in version 1.4.)
 """
 
 import contextlib

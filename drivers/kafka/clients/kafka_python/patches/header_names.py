@@ -25,7 +25,7 @@ class LenientBatch(DefaultRecordBatch):  # type: ignore[misc]
 
 
 class _LenientBytes(bytearray):
-    """Bytes of which every part can be decoded."""
+    """Bytes that can be decoded whatever they are."""
 
     def __getitem__(self, at: Any) -> Any:
         found = super().__getitem__(at)

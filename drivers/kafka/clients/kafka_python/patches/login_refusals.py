@@ -1,4 +1,4 @@
-"""Why a broker refused a connection is kept: who waits for one is only told that time is over.
+"""Why a broker refused a connection is remembered; the library reports only a timeout.
 
 Waits for: nothing, this is not reported upstream yet. Pull request 2994, which 3.0.12 has, raises a
 refused login in a request to that broker; a client that is being made still ends with a timeout.

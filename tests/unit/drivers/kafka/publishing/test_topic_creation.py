@@ -29,7 +29,7 @@ def gate() -> Iterator[Gate]:
     made: list[PublisherAwaitingTopics] = []
 
     def put(
-        ensure: partitioning.Ensure, place: partitioning.Place = partitioning.leave
+        ensure: partitioning.Ensure, place: partitioning.AssignPartition = partitioning.leave_to_client
     ) -> PublisherAwaitingTopics:
         topics = partitioning.Topics(ensure, place)
         made.append(PublisherAwaitingTopics(make, topics, lambda *_: None, Limits(), (1_000, PATIENCE)))

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 from oslo_config import cfg
 
-from notifier_kafka import url
+from notifier_kafka import get_notification_transport, url
 from notifier_kafka.bytes_client import json_config
 from notifier_kafka.config import options
-from notifier_kafka.contract.driver import Delivery, Partition, Record
+from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.listening import requeue
-from notifier_kafka.publishing import transport
 from notifier_kafka.publishing.channels import routing
 from notifier_kafka.wire import codec
 
@@ -33,7 +32,7 @@ def _conf() -> cfg.ConfigOpts:
 _CONF = _conf()
 _HOMES = ["notifications.info"]
 _RETURNS = requeue.Requeue(
-    transport.get_notification_transport(_CONF, f"sqlite:///{_HOME.name}/log.db").driver, "group", _HOMES, 1.0
+    get_notification_transport(_CONF, f"sqlite:///{_HOME.name}/log.db").driver, "group", _HOMES, 1.0
 )
 
 

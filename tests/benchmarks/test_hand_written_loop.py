@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks.spark import hand_written_loop, traffic
-from notifier_kafka.contract.driver import Delivery, Partition, Record
+from notifier_kafka.driver import Delivery, Partition, Record
 from spark_sinks.language import metrics
 from tests.shared.spark import recount
 
@@ -39,8 +39,8 @@ def test_the_same_metrics() -> None:
     records = [*records[1000:], *records[:1000], *records[::50]]
     messages = [Message(record, 1_800_000_000_000 + 7 * number) for number, record in enumerate(records)]
     tally = hand_written_loop.Tally()
-    tally.take(messages[:300])
-    tally.take(messages[300:])
+    tally.add(messages[:300])
+    tally.add(messages[300:])
     deliveries = [
         Delivery(each.record, Partition("t", 0), number, each.stamp / 1000)
         for number, each in enumerate(messages)

@@ -27,13 +27,13 @@ def case(disk: SmallDisk, open_case: Callable[[Bus], Case]) -> Case:
 
 
 @pytest.mark.parametrize("mode", ["chunk", "stream"])
-def test_publishing_waits_for_room_and_goes_on(case: Case, disk: SmallDisk, how: str) -> None:
+def test_publishing_waits_for_room_and_goes_on(case: Case, disk: SmallDisk, mode: str) -> None:
     listener = case.listen("listener", "main", work_seconds=0.001)
-    publisher = case.publish("publisher", COUNT, mode=how, rate=COUNT / 8)
+    publisher = case.publish("publisher", COUNT, mode=mode, rate=COUNT / 8)
     listener.wait_for("handled", COUNT // 10)
     with disk.full():
         wait_until(lambda: "disk is full" in publisher.stderr_tail(), "the publisher to notice")
-        assert publisher.count("offered") < COUNT or how == "chunk"
+        assert publisher.count("offered") < COUNT or mode == "chunk"
     verdict = case.finish({"main": BATCH_RECORDS})
     assert verdict.is_valid, verdict
     assert verdict.acknowledged == COUNT

@@ -15,7 +15,7 @@ import pytest
 from faults.harness import Case
 from faults.processes import BATCH_RECORDS, SOAK_FACTOR, Bus, wait_until
 from faults.workload import publisher
-from notifier_kafka.publishing import notifier
+from notifier_kafka import Notifier
 from tests.shared.checkout import ROOT
 
 COUNT = 1_500 * SOAK_FACTOR
@@ -106,7 +106,7 @@ def test_each_payment_is_booked_once_whatever_is_killed(either_bus: Bus, tmp_pat
     """The example of the documentation, killed again and again with a batch under way."""
     run = uuid.uuid4().hex[:8]
     transport = publisher.connect(either_bus.url, {})
-    sender = notifier.Notifier(transport, "shop", "messagingv2", topics=["payments"], key="payload:id")
+    sender = Notifier(transport, "shop", "messagingv2", topics=["payments"], key="payload:id")
     ids = [f"{run}-{number}" for number in range(COUNT)]
     sender.prepare(wait=True).send_many({}, "info", [("paid", {"id": one, "amount": 1}) for one in ids])
     transport.cleanup()

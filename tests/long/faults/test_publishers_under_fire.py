@@ -12,10 +12,10 @@ COUNT = 2_000 * SOAK_FACTOR
 
 
 @pytest.mark.parametrize("mode", ["wait", "chunk"])
-def test_killed_at_work(case: Case, how: str) -> None:
+def test_killed_at_work(case: Case, mode: str) -> None:
     case.listen("listener", "main")
-    victim = case.publish("victim", COUNT, mode=how)
-    other = case.publish("other", COUNT // 2, mode=how)
+    victim = case.publish("victim", COUNT, mode=mode)
+    other = case.publish("other", COUNT // 2, mode=mode)
     victim.wait_for("acknowledged", COUNT // 4)
     victim.kill()
     assert victim.count("acknowledged") < COUNT, "too late to prove anything"
@@ -36,9 +36,9 @@ def test_sigterm_ends_it_with_everything_flushed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("mode", ["chunk", "stream"])
-def test_a_notifier_made_before_a_fork_works_on_both_sides(case: Case, how: str) -> None:
+def test_a_notifier_made_before_a_fork_works_on_both_sides(case: Case, mode: str) -> None:
     case.listen("listener", "main")
-    case.publish("publisher", COUNT, mode=how, fork_at=COUNT // 2)
+    case.publish("publisher", COUNT, mode=mode, fork_at=COUNT // 2)
     verdict = case.finish({"main": 0})
     assert verdict.is_valid, verdict
     assert verdict.acknowledged == COUNT + COUNT // 2

@@ -58,7 +58,7 @@ def allowed_growth(outbox_bytes: int, *, spool: bool) -> int:
 
 def rows_of(group: str, name: str, seen: dict[str, Any], bound: int) -> list[Row]:
     """Make the rows of one case."""
-    limit, second = f"what is allowed_growth, {bound // MEBIBYTE} MiB", seen["second"]
+    limit, second = f"what is promised, {bound // MEBIBYTE} MiB", seen["second"]
     grown = max(seen["first"], second) - seen["before"]
     flat = rows.spread([second / seen["first"]])
     return [

@@ -141,5 +141,5 @@ def _run(command: Sequence[str | Path]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["it printed nothing"]
-        raise InvalidMeasurement(f"{said[-1]}; --no-peers measures without peers")
+        raise InvalidMeasurement(f"{said[-1]}; --no-peers leaves the peers out")
     return done.stdout

@@ -37,7 +37,7 @@ def query(service: str) -> tuple[dict[str, Any], str]:
 
 
 def print_report(service: str, packages: Iterable[Mapping[str, Any]]) -> int:
-    """Print what is vulnerable and what was not looked up; return the exit code."""
+    """Print what is vulnerable and what was not audited; return the exit code."""
     vulnerable = skipped = known = 0
     for each in packages:
         known += "vulns" in each

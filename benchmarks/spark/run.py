@@ -44,7 +44,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Figure(NamedTuple):
-    """One measurement: ``cpu`` is that of Spark's process, ``memory`` of a whole tree of them."""
+    """One measurement. ``memory`` is that of all processes together."""
 
     name: str
     records: int

@@ -132,7 +132,7 @@ def main(plan: ListenerPlan) -> None:
     endpoint.begin()
     each.start()
     if ending.is_set():
-        # A start after a stop starts again.
+        # SIGTERM came before the start, which has begun again: stop once more.
         each.stop()
     each.wait()
     bus.cleanup()

@@ -38,7 +38,7 @@ def test_nothing_but_errors_of_the_package_comes_out(name: str) -> None:
     assert failures == []
 
 
-# Names that mean something in these files, so that what is made of them gets past the first check.
+# Names that are valid in these files, so that documents pass the first check.
 NAMES = {
     "client": [
         "Type",

@@ -1,4 +1,4 @@
-"""The page of promises names tests that are there."""
+"""Every test that the page of promises names exists."""
 
 import ast
 import pathlib
@@ -7,7 +7,7 @@ import re
 HERE = pathlib.Path(__file__)
 ROOT = HERE.parents[2]
 PAGE = ROOT / "docs" / "promises.md"
-# The judge's own, and this.
+# Tests of the harness itself, and this one.
 NO_CASES = {"test_audit.py", "test_checker.py", "test_fuzz.py", "test_timings.py", HERE.name}
 
 

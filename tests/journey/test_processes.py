@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 COUNT = 5_000  # of each publisher
-PATIENCE = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
 def _start(script: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -29,9 +29,9 @@ def _lines(*paths: Path) -> list[str]:
 
 
 def _wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain for {what}"
+        assert time.monotonic() < deadline, f"timed out after {TIMEOUT_SECONDS} s waiting for {what}"
         time.sleep(0.05)
 
 
@@ -49,9 +49,9 @@ def test_a_killed_publisher_and_a_killed_listener_lose_nothing(tmp_path: Path) -
         publishers[0].send_signal(signal.SIGKILL)
         _wait_for(lambda: len(_lines(handled[0])) > COUNT // 10, "the first listener's start")
         listeners[0].send_signal(signal.SIGKILL)
-        listeners[0].wait(PATIENCE)
+        listeners[0].wait(TIMEOUT_SECONDS)
         handled_by_then = set(_lines(*handled))
-        assert [process.wait(PATIENCE) for process in publishers] == [-signal.SIGKILL, 0, 0, 0]
+        assert [process.wait(TIMEOUT_SECONDS) for process in publishers] == [-signal.SIGKILL, 0, 0, 0]
         assert len(_lines(acknowledged[0])) < COUNT, "the publisher was killed too late to prove anything"
 
         promised = set(_lines(*acknowledged))
@@ -59,7 +59,7 @@ def test_a_killed_publisher_and_a_killed_listener_lose_nothing(tmp_path: Path) -
         _wait_for(lambda: promised <= set(_lines(*handled)), "every acknowledged notification")
         for process in listeners[1:]:
             process.send_signal(signal.SIGTERM)
-        assert [process.wait(PATIENCE) for process in listeners] == [-signal.SIGKILL, 0, 0]
+        assert [process.wait(TIMEOUT_SECONDS) for process in listeners] == [-signal.SIGKILL, 0, 0]
     finally:
         for process in publishers + listeners:
             process.kill()

@@ -1,4 +1,4 @@
-"""The benchmarks run: every row has a figure. What they measure so small means nothing."""
+"""All benchmarks run: every row has a figure. Such small figures mean nothing."""
 
 import json
 import pathlib

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from faults import checker
 from faults.harness import Case, opened_case
-from faults.processes import Bus, kafka_bus
+from faults.processes import BATCH_RECORDS, Bus, kafka_bus
 from notifier_kafka.testing.clusters import mend
 from notifier_kafka_drivers.kafka.local.cluster import Cluster
 
@@ -41,7 +42,7 @@ def breakable(breakable_for_all: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def three(three_for_all: Cluster) -> Iterator[Cluster]:
-    """Three brokers to break; whole again for the next test."""
+    """Three brokers to break; all run again for the next test."""
     yield three_for_all
     mend(three_for_all)
 
@@ -95,6 +96,25 @@ def open_case(
 @pytest.fixture
 def case(bus: Bus, open_case: Callable[[Bus], Case]) -> Case:
     return open_case(bus)
+
+
+@pytest.fixture
+def kill_a_member(case: Case) -> Callable[..., checker.Verdict]:
+    """Kill a listener in the middle of a batch while another one joins; return the verdict."""
+
+    def kill(count: int, **plan: Any) -> checker.Verdict:
+        victim = case.listen("victim", "main", **plan)
+        publisher = case.publish("publisher", count)
+        victim.wait_for("handled", count // 5)
+        heir = case.listen("heir", "main", **plan)
+        victim.kill()
+        late = publisher.count("offered") == count == victim.count("handled")
+        assert not late, "too late to prove anything"
+        heir.wait_for("handled", 1)
+        # The victim may have lost one batch when the heir joined, and another by the kill.
+        return case.finish({"main": 2 * BATCH_RECORDS})
+
+    return kill
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

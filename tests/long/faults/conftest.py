@@ -108,8 +108,8 @@ def kill_a_member(case: Case) -> Callable[..., checker.Verdict]:
         victim.wait_for("handled", count // 5)
         heir = case.listen("heir", "main", **plan)
         victim.kill()
-        late = publisher.count("offered") == count == victim.count("handled")
-        assert not late, "too late to prove anything"
+        early = publisher.count("offered") < count or victim.count("handled") < count
+        assert early, "too late to prove anything"
         heir.wait_for("handled", 1)
         # The victim may have lost one batch when the heir joined, and another by the kill.
         return case.finish({"main": 2 * BATCH_RECORDS})

@@ -1,1 +1,1 @@
-"""Measurements side by side: ratios between things run in turn on the same machine."""
+"""Benchmarks: this project and its alternatives in turn on the same machine, and their ratios."""

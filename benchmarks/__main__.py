@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: this project beside its alternatives, on the same work in the same run."""
+"""``python -m benchmarks``: compare this project with its alternatives, on the same work in the same run."""
 
 import argparse
 import json
@@ -13,21 +13,21 @@ from typing import Any
 
 from benchmarks import measure, peers, rows, sizes
 from benchmarks.bare_clients import CLIENTS
-from benchmarks.environment import Scene
+from benchmarks.environment import Environment
 from benchmarks.rows import Row
 from benchmarks.sections import backlog, call_latency, latency, listening, memory, publishing, scaling, sqlite
 from benchmarks.spark import section
 
-SECTIONS: dict[str, Callable[[Scene], list[Row]]] = {
+SECTIONS: dict[str, Callable[[Environment], list[Row]]] = {
     "kafka-publish": publishing.publish,
     "kafka-listen": listening.listen,
-    "block": call_latency.block,
+    "call-latency": call_latency.measure_calls,
     "latency": latency.latency,
     "backlog": backlog.backlog,
-    "publish": sqlite.publish,
-    "listen": sqlite.listen,
+    "sqlite-publish": sqlite.publish,
+    "sqlite-listen": sqlite.listen,
     "memory": memory.memory,
-    "growth": scaling.growth,
+    "scaling": scaling.measure_scaling,
     "spark": section.spark,
 }
 
@@ -37,21 +37,25 @@ WITH_PEERS = {"kafka-publish", "kafka-listen"}
 def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
-    known = f"all, or of {', '.join(SECTIONS)}; publish and listen are over SQLite; default all"
+    known = f"all, or some of {', '.join(SECTIONS)}; default: all"
     add("names", nargs="*", metavar="NAME", help=known)
-    add("--quick", action="store_true", help="a first impression, in less than five minutes")
-    add("--tiny", action="store_true", help="too little to mean anything: does it run?")
+    add("--quick", action="store_true", help="a first impression in less than five minutes")
+    add("--tiny", action="store_true", help="test the benchmarks; such figures mean nothing")
     add("--count", type=int, help="notifications in a round")
-    add("--rounds", type=int)
-    add("--no-peers", action="store_true", help="without what is installed from the package index")
+    add("--rounds", type=int, help="rounds of each section")
+    add(
+        "--no-peers",
+        action="store_true",
+        help="without other libraries, which are installed from the package index",
+    )
     add("--json", action="store_true", help="print JSON instead of a table")
-    add("--output", type=Path, metavar="FILE", help="write JSON as well")
-    add("--page", type=Path, metavar="FILE", help="write a page of plots as well; needs the extra report")
+    add("--output", type=Path, metavar="FILE", help="also write JSON to a file")
+    add("--page", type=Path, metavar="FILE", help="also write a page of plots; needs the extra report")
     arguments = parser.parse_args(given)
     if unknown := set(arguments.names) - {"all", *SECTIONS}:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     if arguments.names == ["spark"]:
-        # Here, because it alone needs PySpark.
+        # Imported here: only this section needs PySpark.
         from benchmarks.spark import run
 
         run.main(
@@ -72,13 +76,13 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
     origin, found = _origin(size), []
     beside_peers = not arguments.no_peers and not WITH_PEERS.isdisjoint(wanted)
     if beside_peers:
-        # First, so that nobody's time is spoiled by it.
+        # Before all measurements, so that the installation disturbs none.
         origin["peers"] = {peer: peers.versions(peer) for peer in peers.REQUIREMENTS}
-    with Scene(size, peers=beside_peers, ends_with_parent=arguments.tiny) as scene:
+    with Environment(size, peers=beside_peers, ends_with_parent=arguments.tiny) as environment:
         for name in wanted:
-            measure.say(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
-            found += SECTIONS[name](scene)
-            scene.clear()
+            measure.report_progress(f"{name}, {time.perf_counter() - _BEGAN:.0f} s after the start")
+            found += SECTIONS[name](environment)
+            environment.delete_topics()
     origin["seconds"] = round(time.perf_counter() - _BEGAN)
     return origin, found
 
@@ -87,7 +91,7 @@ _BEGAN = time.perf_counter()
 
 
 def _origin(size: sizes.Size) -> dict[str, Any]:
-    """Say what was measured where and when: figures without it say nothing."""
+    """Describe the machine, the versions and the time of the measurement."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
@@ -100,17 +104,17 @@ def _origin(size: sizes.Size) -> dict[str, Any]:
 
 
 def _report(arguments: argparse.Namespace, origin: dict[str, Any], found: list[Row]) -> None:
-    made = json.dumps({**origin, "rows": [rows.plain(row) for row in found]}, indent=2, ensure_ascii=False)
+    made = json.dumps({**origin, "rows": [rows.to_json(row) for row in found]}, indent=2, ensure_ascii=False)
     if arguments.output:
         arguments.output.write_text(f"{made}\n", encoding="utf-8")
     if arguments.page:
         from benchmarks import html_report
 
-        arguments.page.write_text(html_report.make(origin, found), encoding="utf-8")
+        arguments.page.write_text(html_report.render(origin, found), encoding="utf-8")
     if arguments.json:
         sys.stdout.write(f"{made}\n")
         return
-    print(*rows.head(origin), rows.table(found), "", rows.summary(found), sep="\n")
+    print(*rows.describe_origin(origin), rows.table(found), "", rows.summary(found), sep="\n")
 
 
 if __name__ == "__main__":

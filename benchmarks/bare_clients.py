@@ -1,23 +1,23 @@
-"""The client libraries used bare: the loops that a program of its own would have.
+"""The bare client libraries, in loops as a program without this package has them.
 
-They get the properties that the driver gives them by default, so that what is compared is
-the code above the client and not its tuning: acks=all, idempotence, the same linger and batches.
+They have the properties that the driver sets by default: acks=all, idempotence, the same linger and
+batches. So the code above the client is compared, and not its tuning.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from benchmarks import child_protocol
-from benchmarks.child_protocol import BATCH, Message
+from benchmarks.child_protocol import BATCH_RECORDS, Message
 
-PATIENCE = child_protocol.PATIENCE
+TIMEOUT_SECONDS = child_protocol.TIMEOUT_SECONDS
 
 
-class Void(RuntimeError):
-    """Something was lost or did not arrive: there is nothing to measure."""
+class InvalidMeasurement(RuntimeError):
+    """Something was lost or did not arrive, so the figures would mean nothing."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the measurement is void: {why}")
+        super().__init__(f"the measurement is invalid: {why}")
 
 
 class Bare(Protocol):
@@ -37,7 +37,8 @@ class Bare(Protocol):
     def consume(self, count: int, decode: Callable[[bytes], object]) -> None:
         """Decode ``count`` records, the first ones included; commit between batches.
 
-        What is measured ends with the last record, for everybody: most do not tell of their last commit.
+        The measurement ends with the last record, for all contestants: most do not report their last
+        commit.
         """
 
     def close(self) -> None: ...
@@ -65,7 +66,7 @@ class Confluent:
                 "linger.ms": child_protocol.LINGER_MS,
                 "batch.size": child_protocol.BATCH_BYTES,
                 "partitioner": "murmur2_random",
-                # Who counts no successes need not hear of them: a callback for each is dear.
+                # A callback for each success would be expensive, and nothing counts them.
                 "delivery.report.only.error": True,
                 "on_delivery": lambda error, _message: self._failed.append(error),
             }
@@ -92,33 +93,33 @@ class Confluent:
         own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         self._consumer = Consumer(self._servers | own)
         self._consumer.subscribe([topic])
-        self._first = [self._consumer.poll(PATIENCE)]
+        self._first = [self._consumer.poll(TIMEOUT_SECONDS)]
         if self._first[0] is None:
-            raise Void("nothing came")
+            raise InvalidMeasurement("nothing arrived")
 
     def consume(self, count: int, decode: Callable[[bytes], object]) -> None:
         found, left = self._first, count
         while True:
             for message in found:
                 if message.error():
-                    raise Void(message.error().str())
+                    raise InvalidMeasurement(message.error().str())
                 decode(message.value())
             left -= len(found)
             if left <= 0:
                 return
             self._consumer.commit(asynchronous=False)
-            found = self._consumer.consume(min(left, BATCH), PATIENCE)
+            found = self._consumer.consume(min(left, BATCH_RECORDS), TIMEOUT_SECONDS)
             if not found:
-                raise Void(f"{left} did not arrive")
+                raise InvalidMeasurement(f"{left} did not arrive")
 
     def close(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
 
     def _flush(self) -> None:
-        unsent = self._producer.flush(PATIENCE)
+        unsent = self._producer.flush(TIMEOUT_SECONDS)
         if unsent or self._failed:
-            raise Void(f"{unsent} unsent, {len(self._failed)} failed")
+            raise InvalidMeasurement(f"{unsent} unsent, {len(self._failed)} failed")
 
 
 class KafkaPython:
@@ -140,17 +141,17 @@ class KafkaPython:
             linger_ms=child_protocol.LINGER_MS,
             batch_size=child_protocol.BATCH_BYTES,
         )
-        self._client.send(topic, b"warm up").get(PATIENCE)
+        self._client.send(topic, b"warm up").get(TIMEOUT_SECONDS)
 
     def publish(self, topic: str, make: Callable[[], Message], count: int) -> None:
         send, sent = self._client.send, []
         for _ in range(count):
             value, headers = make()
             sent.append(send(topic, value, headers=headers))
-        self._client.flush(PATIENCE)
+        self._client.flush(TIMEOUT_SECONDS)
         failed = sum(not future.succeeded() for future in sent)
         if failed:
-            raise Void(f"{failed} failed or unsent")
+            raise InvalidMeasurement(f"{failed} failed or unsent")
 
     def join(self, topic: str, group: str) -> None:
         from kafka import KafkaConsumer
@@ -174,15 +175,15 @@ class KafkaPython:
             if left <= 0:
                 return
             self._client.commit()
-            found = self._poll(min(left, BATCH))
+            found = self._poll(min(left, BATCH_RECORDS))
             if not found:
-                raise Void(f"{left} did not arrive")
+                raise InvalidMeasurement(f"{left} did not arrive")
 
     def close(self) -> None:
         self._client.close()
 
     def _poll(self, limit: int) -> list[Any]:
-        polled = self._client.poll(PATIENCE * 1000, max_records=limit)
+        polled = self._client.poll(TIMEOUT_SECONDS * 1000, max_records=limit)
         return [message for messages in polled.values() for message in messages]
 
 

@@ -1,6 +1,7 @@
-"""How a child is told what to do: one line in, one line of JSON out; and what all of them work on.
+"""The protocol of child processes, one line in and one line of JSON out, and the data of the workload.
 
-Imports nothing but the standard library and orjson where it is: peers run it in their environments.
+Imports the standard library only, and orjson where it is installed: peers run it in their own
+environments.
 """
 
 import json
@@ -21,13 +22,13 @@ except ModuleNotFoundError:
     dumps = lambda value: json.dumps(value, separators=(",", ":")).encode()  # noqa: E731
 
 PARTITIONS = 4
-BATCH = 1_000
-PATIENCE = 300.0  # seconds that nothing may move before a measurement is void
-# The driver's defaults: who is compared with it batches alike.
+BATCH_RECORDS = 1_000
+TIMEOUT_SECONDS = 300.0  # without progress; then a measurement is invalid
+# The defaults of the driver, for all that is compared with it.
 LINGER_MS = 5
 BATCH_BYTES = 256 * 1024
-PUBLISHER = "compute.host1"
-EVENT = "compute.instance.create.end"
+PUBLISHER_ID = "compute.host1"
+EVENT_TYPE = "compute.instance.create.end"
 PAYLOAD = {"instance_id": "5f643cfc-664b-4c69-8000-ce2ed7b08216", "state": "active", "text": "x" * 125}
 """200 bytes."""
 
@@ -36,8 +37,8 @@ Message = tuple[bytes, list[tuple[str, bytes]]]
 
 
 def serve(**commands: Callable[[int], Any]) -> None:
-    """Do what each line asks for, until there are no more."""
-    logging.disable(logging.WARNING)  # failures are found by counting
+    """Run the command of each line until the input ends."""
+    logging.disable(logging.WARNING)  # failures are counted
     commands["cpu"] = lambda _count: time.process_time()
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
@@ -45,13 +46,13 @@ def serve(**commands: Callable[[int], Any]) -> None:
         print(json.dumps(commands[name](int(count))), flush=True)
 
 
-def message(payload: Any = PAYLOAD) -> Message:
-    """Build by hand what the channel builds; ids and times are the standard library's."""
+def encode(payload: Any = PAYLOAD) -> Message:
+    """Build what the channel builds, by hand; ids and times are from the standard library."""
     message_id = str(uuid.uuid4())
     inner = {
         "message_id": message_id,
-        "publisher_id": PUBLISHER,
-        "event_type": EVENT,
+        "publisher_id": PUBLISHER_ID,
+        "event_type": EVENT_TYPE,
         "priority": "INFO",
         "payload": payload,
         "timestamp": str(datetime.now(UTC).replace(tzinfo=None)),
@@ -61,13 +62,13 @@ def message(payload: Any = PAYLOAD) -> Message:
     headers = [
         ("content-type", b"application/json"),
         ("message-id", message_id.encode()),
-        ("event-type", EVENT.encode()),
-        ("publisher-id", PUBLISHER.encode()),
+        ("event-type", EVENT_TYPE.encode()),
+        ("publisher-id", PUBLISHER_ID.encode()),
         ("priority", b"INFO"),
     ]
     return value, headers
 
 
-def opened(value: bytes) -> Any:
+def decode(value: bytes) -> Any:
     """Decode an envelope by hand."""
     return loads(loads(value)["oslo.message"])

@@ -1,4 +1,4 @@
-"""Runs contestants in turn, several rounds: both sides of a round meet the same machine."""
+"""Runs contestants in turn for several rounds, so that all meet the same state of the machine."""
 
 import gc
 import sys
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 Work = Callable[[int], float | None]
-"""Does so much work; returns the seconds it took where it knows better than its caller."""
+"""Does so much work; may return its own measurement of the seconds."""
 
 
 class Round(NamedTuple):
-    """How much was done in a second, and what each cost in microseconds of the processor, where it is known.
+    """The rate a second, and the CPU time of each in microseconds where it is known.
 
-    The processor's time is that of the contestant's own process: with others on the machine
-    it varies far less than the rate.
+    CPU time is that of the contestant's process: other load on the machine changes it far less
+    than the rate.
     """
 
     rate: float
@@ -22,7 +22,7 @@ class Round(NamedTuple):
 
 
 Rounds = dict[str, list[Round]]
-"""What each contestant did."""
+"""The rounds of each contestant."""
 
 
 class Contestant(NamedTuple):
@@ -36,18 +36,18 @@ class Contestant(NamedTuple):
 
 
 def compare(contestants: Sequence[Contestant], count: int, rounds: int) -> Rounds:
-    """Measure all, interleaved, each round in another order: who comes first meets a colder machine."""
+    """Measure all in turn. Each round starts with another one: the first meets colder caches."""
     found: Rounds = {contestant.name: [] for contestant in contestants}
     for number in range(rounds):
         first = number % len(contestants)
         for contestant in [*contestants[first:], *contestants[:first]]:
-            say(f"round {number + 1}/{rounds}: {contestant.name}")
+            report_progress(f"round {number + 1}/{rounds}: {contestant.name}")
             found[contestant.name].append(_round(contestant, count))
     return found
 
 
-def say(what: str) -> None:
-    """Say what is under way, to whoever waits."""
+def report_progress(what: str) -> None:
+    """Print what is being measured."""
     print(f"  {what}", file=sys.stderr, flush=True)
 
 

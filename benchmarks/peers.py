@@ -1,7 +1,7 @@
-"""Other people's programs, in environments of their own, as children that work when they are told to.
+"""Child processes: our own programs, and peers, which are other libraries in environments of their own.
 
-An environment is made once, in the user's cache, by an ordinary pip. A child reads lines of
-its standard input, ``work 1000``, and answers each with a line of JSON.
+An environment is made once by pip, in the user's cache. A child reads commands from its standard
+input, such as ``work 1000``, and answers each with a line of JSON.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import measure
-from benchmarks.bare_clients import Void
+from benchmarks.bare_clients import InvalidMeasurement
 from notifier_kafka.jvm import cache_directory
 
 ROOT = Path(__file__).parents[1]
@@ -28,50 +28,50 @@ REQUIREMENTS = {
 
 
 class Child:
-    """A program of ``benchmarks/programs``; ready when it is made."""
+    """A program of ``benchmarks/programs``; it is ready when the constructor returns."""
 
     def __init__(self, program: str, *arguments: str, python: str | Path = sys.executable) -> None:
         self._name = program
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
+        self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
         self._process = subprocess.Popen(
             [str(python), "-W", "ignore", "-m", f"benchmarks.programs.{program}", *arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             text=True,
         )
-        self.answer()
+        self.receive()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def tell(self, *words: object) -> None:
-        """Give the child something to do."""
+    def send(self, *command: object) -> None:
+        """Send a command."""
         assert self._process.stdin
-        self._process.stdin.write(" ".join(map(str, words)) + "\n")
+        self._process.stdin.write(" ".join(map(str, command)) + "\n")
         self._process.stdin.flush()
 
-    def answer(self) -> Any:
-        """Wait until it is done."""
+    def receive(self) -> Any:
+        """Wait for the answer."""
         assert self._process.stdout
         line = self._process.stdout.readline()
         if not line:
-            self._said.seek(0)
-            last = self._said.read().strip().splitlines()[-1:] or ["it said nothing"]
+            self._stderr.seek(0)
+            last = self._stderr.read().strip().splitlines()[-1:] or ["it printed nothing"]
             self.close()
-            raise Void(f"{self._name} died: {last[0]}")
+            raise InvalidMeasurement(f"{self._name} died: {last[0]}")
         return json.loads(line)
 
-    def ask(self, *words: object) -> Any:
-        """Give it something to do, and wait."""
-        self.tell(*words)
-        return self.answer()
+    def request(self, *command: object) -> Any:
+        """Send a command, and wait for the answer."""
+        self.send(*command)
+        return self.receive()
 
     def cpu(self) -> float:
-        """Return the seconds of the processor that it has had."""
-        seconds: float = self.ask("cpu", 0)
+        """Return the seconds of CPU time that it has used."""
+        seconds: float = self.request("cpu", 0)
         return seconds
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Child:
         self._process.kill()
         with self._process:
             pass
-        self._said.close()
+        self._stderr.close()
 
     def __enter__(self) -> "Child":
         return self
@@ -94,16 +94,16 @@ def start(peer: str, *arguments: str) -> Child:
 
 
 def contestant(name: str, child: Child, *, prepared: bool = False) -> measure.Contestant:
-    """Let a child take part. ``prepared``: it has something to do before and after its work."""
+    """Make a child a contestant. ``prepared``: it has commands for before and after its work."""
 
     def prepare(count: int) -> None:
-        child.ask("prepare", count)
+        child.request("prepare", count)
 
     def finish() -> None:
-        child.ask("finish", 0)
+        child.request("finish", 0)
 
     def work(count: int) -> float | None:
-        seconds: float | None = child.ask("work", count)
+        seconds: float | None = child.request("work", count)
         return seconds
 
     made = measure.Contestant(name, work, cpu=child.cpu)
@@ -111,7 +111,7 @@ def contestant(name: str, child: Child, *, prepared: bool = False) -> measure.Co
 
 
 def python(peer: str) -> Path:
-    """Return the interpreter of an environment, which is made where there is none."""
+    """Return the interpreter of an environment; make the environment where it is missing."""
     version = f"py{sys.version_info.major}.{sys.version_info.minor}"
     home = cache_directory.directory("benchmarks") / f"{peer}-{version}"
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -123,14 +123,14 @@ def python(peer: str) -> Path:
 
 
 def versions(peer: str) -> dict[str, str]:
-    """Say what an environment holds."""
+    """Return the versions of the libraries in an environment."""
     found = _run([python(peer), "-m", "pip", "list", "--format", "json"])
     names = {"oslo.messaging", "confluent-kafka", "aiokafka", "faststream"}
     return {each["name"]: each["version"] for each in json.loads(found) if each["name"] in names}
 
 
 def _install(home: Path, requirements: Sequence[str]) -> None:
-    measure.say(f"installing {', '.join(requirements)}")
+    measure.report_progress(f"installing {', '.join(requirements)}")
     shutil.rmtree(home, ignore_errors=True)
     venv.create(home, with_pip=True)
     _run([home / "bin" / "python", "-m", "pip", "install", "--quiet", *requirements])
@@ -140,6 +140,6 @@ def _install(home: Path, requirements: Sequence[str]) -> None:
 def _run(command: Sequence[str | Path]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise Void(f"{said[-1]}; --no-peers measures without what is installed")
+        said = done.stderr.strip().splitlines() or ["it printed nothing"]
+        raise InvalidMeasurement(f"{said[-1]}; --no-peers leaves the peers out")
     return done.stdout

@@ -1,4 +1,4 @@
-"""The table: what was measured, beside what, and whether it reaches its target."""
+"""The table: what was measured, its ratio to an alternative, and whether it reaches its target."""
 
 import operator
 import statistics
@@ -14,7 +14,7 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
     "≤": operator.le,
     "<": operator.lt,
 }
-_HEADS = (
+_HEADER = (
     f"  {'':38}{'median':>11}{'least':>11}{'most':>11} {'':5}"
     f"{'µs CPU':>8}{'ratio':>8}{'least':>7}{'most':>7}{'CPU':>7}"
 )
@@ -28,8 +28,8 @@ class Spread(NamedTuple):
     most: float
 
 
-class Target(NamedTuple):
-    """What a row must reach: its ratio, or its figure where it has none."""
+class Goal(NamedTuple):
+    """The target of a row: for its ratio, or for its figure where it has none."""
 
     sign: str
     bound: float
@@ -38,8 +38,8 @@ class Target(NamedTuple):
 class Row(NamedTuple):
     """One line. The ratio is to the row or the quantity that ``beside`` names.
 
-    ``cpu`` is in microseconds of the processor for each, and ``by_cpu`` the ratio had each
-    side had a processor of its own: like the other ratio, more is better.
+    ``cpu`` is the CPU time of each in microseconds, and ``by_cpu`` the ratio by CPU time. In both
+    ratios more is better.
     """
 
     group: str
@@ -48,34 +48,34 @@ class Row(NamedTuple):
     unit: str = "/s"
     beside: str = ""
     ratio: Spread | None = None
-    target: Target | None = None
+    target: Goal | None = None
     cpu: Spread | None = None
     by_cpu: Spread | None = None
 
     @property
     def met(self) -> bool | None:
-        """Say whether the median reaches the target; None without one."""
+        """Tell whether the median reaches the target; None without one."""
         if self.target is None:
             return None
         return _HOLDS[self.target.sign]((self.ratio or self.figure).middle, self.target.bound)
 
 
 def spread(found: Sequence[float]) -> Spread:
-    """Sum up the rounds."""
+    """Return median, least and most."""
     return Spread(statistics.median(found), min(found), max(found))
 
 
-def alone(group: str, found: Rounds, name: str, target: Target | None = None) -> Row:
-    """Make a row of a contestant that is compared with nobody."""
+def make_row(group: str, found: Rounds, name: str, target: Goal | None = None) -> Row:
+    """Make the row of a contestant without a comparison."""
     figure, cpu = spread([each.rate for each in found[name]]), _cpu(found[name])
     return Row(group, name, figure, target=target, cpu=cpu)
 
 
-def beside(group: str, found: Rounds, name: str, other: str, target: Target | None = None) -> Row:
-    """Make a row of a contestant and another; rounds are compared one by one."""
+def make_ratio_row(group: str, found: Rounds, name: str, other: str, target: Goal | None = None) -> Row:
+    """Make the row of a contestant beside another; the ratio is taken within each round."""
     pairs = list(zip(found[name], found[other], strict=True))
     ratio = spread([ours.rate / bare.rate for ours, bare in pairs])
-    row = alone(group, found, name, target)._replace(beside=other, ratio=ratio)
+    row = make_row(group, found, name, target)._replace(beside=other, ratio=ratio)
     if row.cpu and _cpu(found[other]):
         row = row._replace(by_cpu=spread([bare.cpu / ours.cpu for ours, bare in pairs]))
     return row
@@ -85,31 +85,31 @@ def _cpu(found: Sequence[Round]) -> Spread | None:
     return spread([each.cpu for each in found]) if all(each.cpu for each in found) else None
 
 
-def growth(group: str, rates: Rounds) -> list[Row]:
-    """Make the rows of one cost as it grows, each beside the first."""
+def make_scaling_rows(group: str, rates: Rounds) -> list[Row]:
+    """Make the rows of growing sizes, each beside the first."""
     first, *others = rates
-    return [alone(group, rates, first), *(beside(group, rates, each, first) for each in others)]
+    return [make_row(group, rates, first), *(make_ratio_row(group, rates, each, first) for each in others)]
 
 
 def table(rows: Iterable[Row]) -> str:
     """Draw rows as text."""
     lines = []
     for group, members in groupby(rows, lambda row: row.group):
-        lines += ["", group, _HEADS]
+        lines += ["", group, _HEADER]
         lines += [_line(row) for row in members]
     return "\n".join(lines)
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Say how many targets are met, and which are not."""
+    """List the targets: how many are met, and which are missed."""
     aimed = [row for row in rows if row.target]
     missed = [f"{row.group}: {row.name}" for row in aimed if not row.met]
     lines = [f"{len(aimed) - len(missed)} of {len(aimed)} targets met"]
     return "\n".join(lines + [f"  missed: {each}" for each in missed])
 
 
-def head(origin: Mapping[str, Any]) -> list[str]:
-    """Say in a few lines what was measured where, with which versions of the clients and of each peer."""
+def describe_origin(origin: Mapping[str, Any]) -> list[str]:
+    """Describe date, machine, size and versions in a few lines."""
     size, environments = origin["size"], {"here": origin["clients"], **origin.get("peers", {})}
     return [
         f"{origin['date']}, {origin['machine']}, load {origin['load']:.1f}, Python {origin['python']}",
@@ -121,16 +121,16 @@ def head(origin: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def plain(row: Row) -> dict[str, Any]:
-    """Spell a row as JSON has it."""
+def to_json(row: Row) -> dict[str, Any]:
+    """Turn a row into plain values for JSON."""
     nested = {name: value._asdict() for name, value in row._asdict().items() if hasattr(value, "_asdict")}
     return {**row._asdict(), **nested, "met": row.met}
 
 
-def from_plain(spelled: Mapping[str, Any]) -> Row:
-    """Make a row again of what JSON had."""
-    kinds = {"figure": Spread, "ratio": Spread, "cpu": Spread, "by_cpu": Spread, "target": Target}
-    members = {name: spelled[name] for name in Row._fields}
+def from_json(stored: Mapping[str, Any]) -> Row:
+    """Make a row from the plain values of JSON."""
+    kinds = {"figure": Spread, "ratio": Spread, "cpu": Spread, "by_cpu": Spread, "target": Goal}
+    members = {name: stored[name] for name in Row._fields}
     return Row(**{n: kinds[n](**v) if n in kinds and v is not None else v for n, v in members.items()})
 
 

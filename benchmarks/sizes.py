@@ -1,10 +1,10 @@
-"""How much is measured: in full, for a first impression, or just to see that it runs."""
+"""How much is measured: in full, for a first impression, or only to test the benchmarks."""
 
 from typing import NamedTuple
 
 
 class Size(NamedTuple):
-    """``each`` notifications in a round; the others are of their own sections."""
+    """``each`` is the notifications in a round; others are for one section. measured.json has these names."""
 
     rounds: int
     each: int

@@ -53,5 +53,5 @@ def _draw(app: Sphinx, error: Exception | None) -> None:
         sys.path.insert(0, str(Path(app.srcdir).parent))
         from benchmarks import html_report
 
-        drawn = html_report.of_file(Path(app.srcdir, "measured.json"))
+        drawn = html_report.render_file(Path(app.srcdir, "measured.json"))
         Path(app.outdir, "measured.html").write_text(drawn, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""Publishers and listeners under fire, and a checker that judges what came of it."""
+"""Fault injection under load, and a checker that judges the histories of publishers and listeners."""

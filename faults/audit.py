@@ -1,7 +1,7 @@
-"""``python -m faults audit``: known weaknesses of what is installed, and how much could be looked up.
+"""``python -m faults audit``: known vulnerabilities of the installed packages.
 
-pip-audit ends with 0 and "no known vulnerabilities" also when no index knew a single package, as
-behind a mirror that has files only. Here that ends with 2: nothing was audited. 1 is a weakness.
+pip-audit ends with 0 and "no known vulnerabilities" also when no index knew any package, as behind
+a mirror that has files only. Here that ends with 2: nothing was audited. 1 means a vulnerability.
 """
 
 import json
@@ -11,42 +11,42 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 SERVICES = ("pypi", "osv")
-WEAK, NOT_AUDITED = 1, 2
+VULNERABLE, NOT_AUDITED = 1, 2
 
 
 def main() -> int:
     found: dict[str, Any] = {}
     for service in SERVICES:
-        found, trouble = looked_up(service)
+        found, trouble = query(service)
         if any("vulns" in each for each in found.get("dependencies", ())):
-            return judged(service, found["dependencies"])
-        print(f"{service} tells nothing: {trouble}", file=sys.stderr)
-    print("NOT AUDITED: no index is in reach that knows of weaknesses", file=sys.stderr)
+            return print_report(service, found["dependencies"])
+        print(f"{service} gave no answer: {trouble}", file=sys.stderr)
+    print("NOT AUDITED: no index of vulnerabilities can be reached", file=sys.stderr)
     return NOT_AUDITED
 
 
-def looked_up(service: str) -> tuple[dict[str, Any], str]:
-    """Ask a service; return what it said of each package, or else why it did not."""
+def query(service: str) -> tuple[dict[str, Any], str]:
+    """Ask a service; return its answer, or else the reason why there is none."""
     command = [sys.executable, "-m", "pip_audit", "--local", "--progress-spinner", "off"]
     command += ["--format", "json", "--vulnerability-service", service]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        return json.loads(ran.stdout), "it knows no package that is installed"
+        return json.loads(ran.stdout), "it knows none of the installed packages"
     except ValueError:
         return {}, ran.stderr.strip().rpartition("\n")[2][:200]
 
 
-def judged(service: str, packages: Iterable[Mapping[str, Any]]) -> int:
-    """Print what is weak and what was not looked up; return the exit code."""
-    weak = skipped = known = 0
+def print_report(service: str, packages: Iterable[Mapping[str, Any]]) -> int:
+    """Print what is vulnerable and what was not audited; return the exit code."""
+    vulnerable = skipped = known = 0
     for each in packages:
         known += "vulns" in each
         if "skip_reason" in each:
             skipped += 1
             print(f"not audited: {each['skip_reason']}")
-        for hole in each.get("vulns", ()):
-            weak += 1
-            mended = ", ".join(hole.get("fix_versions", ())) or "none yet"
-            print(f"{each['name']} {each['version']}: {hole['id']}; mended in {mended}")
-    print(f"{service}: {known} packages audited, {skipped} not, {weak} known weaknesses")
-    return WEAK if weak else 0
+        for vulnerability in each.get("vulns", ()):
+            vulnerable += 1
+            fixed = ", ".join(vulnerability.get("fix_versions", ())) or "none yet"
+            print(f"{each['name']} {each['version']}: {vulnerability['id']}; fixed in {fixed}")
+    print(f"{service}: {known} packages audited, {skipped} not, {vulnerable} known vulnerabilities")
+    return VULNERABLE if vulnerable else 0

@@ -1,4 +1,4 @@
-"""One test of the system under test: the processes that publish and listen, and the verdict."""
+"""One case: the processes that publish and listen on a bus, and the verdict."""
 
 import contextlib
 import json

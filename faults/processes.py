@@ -87,7 +87,7 @@ class WorkloadProcess:
         return self._process.poll() is None
 
     def count(self, event_type: str) -> int:
-        """Count the events of a type; reads only event_type is new."""
+        """Count the events of a type; reads only what is new."""
         position, count = self._counts.get(event_type, (0, 0))
         with contextlib.suppress(FileNotFoundError), self.history.open("rb") as file:
             file.seek(position)

@@ -27,7 +27,7 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
     async def work(count: int) -> None:
         sent = []
         for _ in range(count):
-            value, headers = child_protocol.message()
+            value, headers = child_protocol.encode()
             sent.append(await producer.send(f"{topic}.info", value, headers=headers))
         await asyncio.gather(*sent)
 
@@ -53,10 +53,12 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
     async def work(count: int) -> None:
         consumer, left = opened[0], count - 1
         while True:
-            found = await consumer.getmany(timeout_ms=60_000, max_records=min(left, child_protocol.BATCH))
+            found = await consumer.getmany(
+                timeout_ms=60_000, max_records=min(left, child_protocol.BATCH_RECORDS)
+            )
             for messages in found.values():
                 for message in messages:
-                    child_protocol.opened(message.value)
+                    child_protocol.decode(message.value)
                 left -= len(messages)
             if left <= 0:
                 return

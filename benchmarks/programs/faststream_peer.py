@@ -10,7 +10,7 @@ from faststream.confluent import KafkaBroker  # type: ignore[import-not-found,un
 
 from benchmarks import child_protocol
 
-IN_FLIGHT = 50_000
+MAX_IN_FLIGHT = 50_000
 
 
 def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
@@ -27,11 +27,11 @@ def publish(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None
     async def work(count: int) -> None:
         sent = []
         for _ in range(count):
-            value, headers = child_protocol.message()
+            value, headers = child_protocol.encode()
             texts = {name: text.decode() for name, text in headers}
             sent.append(await broker.publish(value, f"{topic}.info", headers=texts, no_confirm=True))
-            # librdkafka holds 100,000, and what comes beyond raises.
-            if len(sent) == IN_FLIGHT:
+            # librdkafka buffers 100,000 and raises beyond that.
+            if len(sent) == MAX_IN_FLIGHT:
                 await asyncio.gather(*sent)
                 sent.clear()
         await asyncio.gather(*sent)
@@ -51,7 +51,7 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
             group_id=str(uuid.uuid4()),
             auto_offset_reset="earliest",
             batch=True,
-            max_records=child_protocol.BATCH,
+            max_records=child_protocol.BATCH_RECORDS,
         )
         async def handle(messages: list[Any]) -> None:
             nonlocal handled, first, began, ended
@@ -65,7 +65,7 @@ def listen(loop: asyncio.AbstractEventLoop, bootstrap: str, topic: str) -> None:
                 done.set()
 
         await broker.start()
-        await asyncio.wait_for(done.wait(), child_protocol.PATIENCE)
+        await asyncio.wait_for(done.wait(), child_protocol.TIMEOUT_SECONDS)
         await broker.stop()
         return (ended - began) * count / max(1, handled - first)
 

@@ -1,7 +1,7 @@
-"""Keeps a processor from falling asleep, and gives way to everybody: ``awake NUMBER``.
+"""Keeps a processor busy at idle priority: ``keep_cpu_awake NUMBER``.
 
-A virtual processor that slept is given back late and with cold caches. What a call costs after
-that is the machine's doing; the processors of a service at work do not sleep.
+A virtual processor that was idle comes back late and with cold caches, which would show as the
+cost of a call. The processors of a busy service are not idle.
 """
 
 import os
@@ -13,7 +13,7 @@ from benchmarks import child_protocol
 
 def main(number: int) -> None:
     os.sched_setaffinity(0, {number})
-    # Of this class a process runs only where nobody else wants to.
+    # Such a process runs only when no other one wants the processor.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     threading.Thread(target=_spin, daemon=True).start()
     child_protocol.serve()

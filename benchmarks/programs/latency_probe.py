@@ -1,7 +1,7 @@
-"""One end of a way whose time is measured: ``latency publish|listen ours|bare BOOTSTRAP TOPIC``.
+"""One end of a latency measurement: ``latency_probe publish|listen ours|bare BOOTSTRAP TOPIC``.
 
-All ends are processes of one machine, whose monotonic clock they share. Settings are the
-defaults of both, with the same linger.
+Both ends are processes on one machine and share its monotonic clock. Settings are the defaults, with
+the same linger.
 """
 
 import sys
@@ -15,11 +15,9 @@ from confluent_kafka import Consumer, Producer
 
 from benchmarks import child_protocol
 from benchmarks.environment import connect
-from notifier_kafka import target
-from notifier_kafka.listening import listener
-from notifier_kafka.publishing import notifier
+from notifier_kafka import Notifier, Target, get_notification_listener
 
-PACE = 1_000
+CALLS_PER_SECOND = 1_000
 Publish = Callable[[dict[str, Any]], None]
 
 
@@ -30,7 +28,7 @@ def publish(kind: str, bootstrap: str, topic: str) -> None:
         clock, sleep = time.perf_counter, time.sleep
         begin = clock()
         for number in range(count):
-            if (early := begin + number / PACE - clock()) > 0:
+            if (early := begin + number / CALLS_PER_SECOND - clock()) > 0:
                 sleep(early)
             send({**child_protocol.PAYLOAD, "at": clock()})
 
@@ -39,8 +37,8 @@ def publish(kind: str, bootstrap: str, topic: str) -> None:
 
 def _our_publisher(bootstrap: str, topic: str) -> Publish:
     bus = connect(f"kafka://{bootstrap}/?client=confluent-kafka")
-    made = notifier.Notifier(bus, child_protocol.PUBLISHER, driver="messagingv2", topics=[topic], key="none")
-    return lambda payload: made.info({}, child_protocol.EVENT, payload)  # type: ignore[return-value]
+    made = Notifier(bus, child_protocol.PUBLISHER_ID, driver="messagingv2", topics=[topic], key="none")
+    return lambda payload: made.info({}, child_protocol.EVENT_TYPE, payload)  # type: ignore[return-value]
 
 
 def _bare_publisher(bootstrap: str, topic: str) -> Publish:
@@ -54,7 +52,7 @@ def _bare_publisher(bootstrap: str, topic: str) -> Publish:
     )
 
     def send(payload: dict[str, Any]) -> None:
-        value, headers = child_protocol.message(payload)
+        value, headers = child_protocol.encode(payload)
         producer.produce(f"{topic}.info", value, headers=headers)
         producer.poll(0)
 
@@ -62,7 +60,7 @@ def _bare_publisher(bootstrap: str, topic: str) -> Publish:
 
 
 class Arrivals:
-    """How long each took; an endpoint as well."""
+    """The latency of each notification; it is the endpoint too."""
 
     def __init__(self) -> None:
         self.took: list[float] = []
@@ -71,10 +69,10 @@ class Arrivals:
         self.took.append(time.perf_counter() - payload["at"])
 
     def finish(self, count: int) -> dict[str, float]:
-        deadline = time.monotonic() + child_protocol.PATIENCE
+        deadline = time.monotonic() + child_protocol.TIMEOUT_SECONDS
         while len(self.took) < count:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{len(self.took)} of {count} came")
+                raise RuntimeError(f"{len(self.took)} of {count} arrived")
             time.sleep(0.01)
         took = sorted(self.took)
         self.took.clear()
@@ -89,8 +87,8 @@ def listen(kind: str, bootstrap: str, topic: str) -> None:
 
 def _our_listener(bootstrap: str, topic: str, arrivals: Arrivals) -> None:
     bus = connect(f"kafka://{bootstrap}/?client=confluent-kafka")
-    where = [target.Target(topic=topic)]
-    listener.get_notification_listener(bus, where, [arrivals], pool=str(uuid.uuid4())).start()
+    where = [Target(topic=topic)]
+    get_notification_listener(bus, where, [arrivals], pool=str(uuid.uuid4())).start()
 
 
 def _bare_listener(bootstrap: str, topic: str, arrivals: Arrivals) -> None:
@@ -103,7 +101,7 @@ def _bare_listener(bootstrap: str, topic: str, arrivals: Arrivals) -> None:
         while True:
             message = consumer.poll(1.0)
             if message is not None and not message.error():
-                arrivals.info({}, "", "", child_protocol.opened(message.value())["payload"], {})
+                arrivals.info({}, "", "", child_protocol.decode(message.value())["payload"], {})
 
     threading.Thread(target=loop, daemon=True).start()
 

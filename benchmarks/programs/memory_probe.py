@@ -1,4 +1,4 @@
-"""Publishes 5,000 notifications a second and watches its own memory: ``memory URL OUTBOX_BYTES SPOOL``."""
+"""Publishes at a fixed rate and measures its memory: ``memory_probe URL OUTBOX_BYTES SPOOL``."""
 
 import sys
 import threading
@@ -8,30 +8,30 @@ from typing import Any
 
 from benchmarks import child_protocol
 from benchmarks.environment import connect
-from notifier_kafka.publishing import notifier
+from notifier_kafka import Notifier
 
-PACE = 5_000
-BEAT = 0.02  # seconds between bursts: a sleep for each costs more than the call
-SAMPLES = 0.1
+CALLS_PER_SECOND = 5_000
+BURST_SECONDS = 0.02  # a sleep after each call would cost more than the call
+SAMPLE_SECONDS = 0.1
 
 
 def main(url: str, outbox_bytes: str, spool: str) -> None:
-    # The bytes are to be the bound, not the number.
+    # Only the bytes limit the outbox, not the number of records.
     bounds: dict[str, Any] = {"outbox_bytes": int(outbox_bytes), "outbox_records": 10**9}
     bus = connect(url, **bounds, **({"spool_dir": spool} if spool else {}))
-    sender = notifier.Notifier(bus, child_protocol.PUBLISHER, driver="messagingv2", key="none")
+    sender = Notifier(bus, child_protocol.PUBLISHER_ID, driver="messagingv2", key="none")
 
     def prepare(count: int) -> None:
         for _ in range(count):
-            sender.info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
-        if left := sender.flush(child_protocol.PATIENCE):
+            sender.info({}, child_protocol.EVENT_TYPE, child_protocol.PAYLOAD)
+        if left := sender.flush(child_protocol.TIMEOUT_SECONDS):
             raise RuntimeError(f"the broker did not take {left}")
 
     def work(milliseconds: int) -> dict[str, Any]:
         samples, stop = [_resident()], threading.Event()
 
         def watch() -> None:
-            while not stop.wait(SAMPLES):
+            while not stop.wait(SAMPLE_SECONDS):
                 samples.append(_resident())
 
         watcher = threading.Thread(target=watch)
@@ -50,10 +50,10 @@ def main(url: str, outbox_bytes: str, spool: str) -> None:
 def _publish(info: Any, seconds: float) -> int:
     offered, begin = 0, time.perf_counter()
     while (now := time.perf_counter() - begin) < seconds:
-        while offered < now * PACE:
-            info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
+        while offered < now * CALLS_PER_SECOND:
+            info({}, child_protocol.EVENT_TYPE, child_protocol.PAYLOAD)
             offered += 1
-        time.sleep(BEAT)
+        time.sleep(BURST_SECONDS)
     return offered
 
 

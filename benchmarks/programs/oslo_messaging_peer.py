@@ -22,16 +22,16 @@ def connect(bootstrap: str) -> Any:
 def publish(bootstrap: str, topic: str) -> None:
     transport = connect(bootstrap)
     notifier = oslo_messaging.Notifier(
-        transport, child_protocol.PUBLISHER, driver="messagingv2", topics=[topic]
+        transport, child_protocol.PUBLISHER_ID, driver="messagingv2", topics=[topic]
     )
 
     def work(count: int) -> None:
         info = notifier.info
         for _ in range(count):
-            info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
-        # It has no way to wait for what was sent.
-        if transport._driver.pconn.producer.flush(child_protocol.PATIENCE):  # noqa: SLF001
-            raise RuntimeError("not all was acknowledged")
+            info({}, child_protocol.EVENT_TYPE, child_protocol.PAYLOAD)
+        # Its public interface has no flush.
+        if transport._driver.pconn.producer.flush(child_protocol.TIMEOUT_SECONDS):  # noqa: SLF001
+            raise RuntimeError("not everything was acknowledged")
 
     work(1)
     child_protocol.serve(work=work)
@@ -74,20 +74,20 @@ def listen(bootstrap: str, topic: str, *, batch: bool) -> None:
     def work(count: int) -> float:
         pool = f"oslo-{uuid.uuid4()}"
         _rewind(bootstrap, f"{topic}.info", pool)
-        # It throws the first message of every start away.
+        # It drops the first message after every start.
         endpoint: Counter = (Batch if batch else Single)(count - 1)
         where = [oslo_messaging.Target(topic=topic)]
         make, how = oslo_messaging.get_notification_listener, {}
         if batch:
             make = oslo_messaging.get_batch_notification_listener
-            how = {"batch_size": child_protocol.BATCH, "batch_timeout": 1}
+            how = {"batch_size": child_protocol.BATCH_RECORDS, "batch_timeout": 1}
         listener = make(transport, where, [endpoint], "threading", pool=pool, **how)
         listener.start()
-        if not endpoint.done.wait(child_protocol.PATIENCE):
-            raise RuntimeError(f"{endpoint.handled} of {count} came")
+        if not endpoint.done.wait(child_protocol.TIMEOUT_SECONDS):
+            raise RuntimeError(f"{endpoint.handled} of {count} arrived")
         listener.stop()
         listener.wait()
-        # What the first call was given had come before the time began.
+        # The messages of the first call arrived before the measurement began.
         seconds = endpoint.ended - endpoint.began
         return seconds * count / max(1, endpoint.handled - endpoint.first)
 
@@ -95,7 +95,7 @@ def listen(bootstrap: str, topic: str, *, batch: bool) -> None:
 
 
 def _rewind(bootstrap: str, topic: str, group: str) -> None:
-    """Give the group positions: without them it begins at the end."""
+    """Commit the first positions for the group: without any it starts at the end."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     partitions = range(child_protocol.PARTITIONS)
     consumer.commit(

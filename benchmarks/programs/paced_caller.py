@@ -1,7 +1,7 @@
-"""Calls a notifier at a fixed pace, and notes what each call took: ``caller URL SPOOL CHANNEL``.
+"""Calls a notifier at a fixed pace, and times each call: ``paced_caller URL SPOOL CHANNEL``.
 
-Objects of the imports are frozen, as far as Python's collector is concerned: a full collection
-stops all threads for about 30 ms for them alone, whatever the program does.
+The objects of imported modules are hidden from the garbage collector: a full collection stops all
+threads for about 30 ms for them alone.
 """
 
 import gc
@@ -11,24 +11,24 @@ from typing import Any
 
 from benchmarks import child_protocol
 from benchmarks.environment import connect
-from notifier_kafka.publishing import notifier
+from notifier_kafka import Notifier
 
-PACE = 3_000  # calls a second
-LATE = 0.05
-WARM = 500
-AT_ONCE = 300
+CALLS_PER_SECOND = 3_000
+LATE_SECONDS = 0.05
+WARM_UP_CALLS = 500
+CALLS_PER_CHECK = 300
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def main(url: str, spool: str, channel: str) -> None:
-    sender = notifier.Notifier(connect(url, spool_dir=spool), "compute.host1", driver=channel)
+    sender = Notifier(connect(url, spool_dir=spool), "compute.host1", driver=channel)
     gc.collect()
     gc.freeze()
 
     def prepare(_count: int) -> None:
-        for _ in range(WARM):
+        for _ in range(WARM_UP_CALLS):
             sender.info({}, "warm.up", child_protocol.PAYLOAD)
-        if left := sender.flush(child_protocol.PATIENCE):
+        if left := sender.flush(child_protocol.TIMEOUT_SECONDS):
             raise RuntimeError(f"the broker did not take {left}")
 
     def work(count: int) -> dict[str, Any]:
@@ -36,18 +36,18 @@ def main(url: str, spool: str, channel: str) -> None:
         found: dict[str, Any] = {name: took[int(count * share)] * 1e6 for name, share in SHARES.items()}
         return found | {
             "most": took[-1] * 1e6,
-            "late": sum(each > LATE for each in took),
+            "late": sum(each > LATE_SECONDS for each in took),
             "lost": sum(sender.stats().lost.values()),
         }
 
     def divert(_count: int) -> float:
-        """Call until it goes to the spool; return the longest call."""
+        """Call until notifications go to the spool; return the longest call."""
         took = [0.0]
-        end = time.monotonic() + child_protocol.PATIENCE
+        end = time.monotonic() + child_protocol.TIMEOUT_SECONDS
         while not sender.stats().spooled:
             if time.monotonic() > end:
                 raise RuntimeError("nothing goes to the spool")
-            took += _call(sender.info, AT_ONCE)
+            took += _call(sender.info, CALLS_PER_CHECK)
         return max(took) * 1e6
 
     child_protocol.serve(prepare=prepare, divert=divert, work=work)
@@ -58,10 +58,10 @@ def _call(info: Any, count: int) -> list[float]:
     clock, sleep = time.perf_counter, time.sleep
     begin = clock()
     for number in range(count):
-        if (early := begin + number / PACE - clock()) > 0:
+        if (early := begin + number / CALLS_PER_SECOND - clock()) > 0:
             sleep(early)
         start = clock()
-        info({}, child_protocol.EVENT, child_protocol.PAYLOAD)
+        info({}, child_protocol.EVENT_TYPE, child_protocol.PAYLOAD)
         took[number] = clock() - start
     return took
 

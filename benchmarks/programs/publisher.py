@@ -1,4 +1,4 @@
-"""One of several processes that publish: ``publisher URL TOPIC``."""
+"""Publishes one by one, beside others like it: ``publisher URL TOPIC``."""
 
 import sys
 
@@ -7,8 +7,8 @@ from benchmarks.environment import connect
 
 
 def main(url: str, topic: str) -> None:
-    through = workload.sender(connect(url, block_timeout=child_protocol.PATIENCE), topic)
-    child_protocol.serve(work=lambda count: workload.one_by_one(through, count))
+    notifier = workload.connected_notifier(connect(url, block_timeout=child_protocol.TIMEOUT_SECONDS), topic)
+    child_protocol.serve(work=lambda count: workload.one_by_one(notifier, count))
 
 
 main(*sys.argv[1:])

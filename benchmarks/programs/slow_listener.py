@@ -7,12 +7,11 @@ from typing import Any
 
 from benchmarks import child_protocol
 from benchmarks.environment import connect
-from notifier_kafka import target
-from notifier_kafka.listening import listener
+from notifier_kafka import Target, get_notification_listener
 
 
-class Slow:
-    """An endpoint."""
+class SlowEndpoint:
+    """An endpoint that takes a millisecond for each."""
 
     handled = 0
 
@@ -22,12 +21,12 @@ class Slow:
 
 
 def main(url: str, topic: str) -> None:
-    endpoint = Slow()
-    where = [target.Target(topic=topic)]
-    listener.get_notification_listener(connect(url), where, [endpoint], pool=str(uuid.uuid4())).start()
+    endpoint = SlowEndpoint()
+    where = [Target(topic=topic)]
+    get_notification_listener(connect(url), where, [endpoint], pool=str(uuid.uuid4())).start()
 
     def wait(count: int) -> int:
-        deadline = time.monotonic() + child_protocol.PATIENCE
+        deadline = time.monotonic() + child_protocol.TIMEOUT_SECONDS
         while endpoint.handled < count and time.monotonic() < deadline:
             time.sleep(0.01)
         return endpoint.handled

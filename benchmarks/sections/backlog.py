@@ -1,32 +1,32 @@
-"""Publishing to topics that a slow listener is far behind on, beside topics that nobody reads."""
+"""Publishing to a topic with a slow listener far behind, beside a topic without listeners."""
 
 import os
 import signal
 from contextlib import ExitStack
 
 from benchmarks import measure, rows, workload
-from benchmarks.environment import Scene
+from benchmarks.environment import Environment
 from benchmarks.peers import Child
-from benchmarks.rows import Row, Target
+from benchmarks.rows import Goal, Row
 
 CLIENT = "confluent-kafka"
 NONE = "no backlog, no listener"
 
 
-def backlog(scene: Scene) -> list[Row]:
-    """Fill a topic, let a slow listener begin on it, and publish to it and to an empty one in turn."""
-    size = scene.size
+def backlog(environment: Environment) -> list[Row]:
+    """Fill a topic, start a slow listener on it, and publish to it and to an empty one in turn."""
+    size = environment.size
     group, name = "publish one by one", f"{size.backlog:,} unread, a slow listener"
     with ExitStack() as stack:
-        bus = stack.enter_context(scene.bus(CLIENT))
-        full, empty = scene.topic(), scene.topic()
-        to_full, to_empty = workload.sender(bus, full), workload.sender(bus, empty)
-        measure.say(f"publishing {size.backlog:,}")
+        bus = stack.enter_context(environment.bus(CLIENT))
+        full, empty = environment.create_topic(), environment.create_topic()
+        to_full, to_empty = workload.connected_notifier(bus, full), workload.connected_notifier(bus, empty)
+        measure.report_progress(f"publishing {size.backlog:,}")
         workload.send_many(to_full, size.backlog)
-        slow = Child("slow_listener", f"{scene.cluster.url}/?client={CLIENT}", full)
-        stack.enter_context(slow).ask("wait", 1)
+        slow = Child("slow_listener", f"{environment.cluster.url}/?client={CLIENT}", full)
+        stack.enter_context(slow).request("wait", 1)
         contestants = [
-            # It runs in its own rounds only: nobody else's time is to be taken.
+            # The listener runs in these rounds only, so it takes no time from the other.
             measure.Contestant(
                 name,
                 lambda count: workload.one_by_one(to_full, count),
@@ -38,4 +38,7 @@ def backlog(scene: Scene) -> list[Row]:
         os.kill(slow.pid, signal.SIGSTOP)
         rates = measure.compare(contestants, size.each, size.rounds)
         group = f"backlog, {CLIENT}: {group}"
-        return [rows.beside(group, rates, name, NONE, Target("≥", 0.95)), rows.alone(group, rates, NONE)]
+        return [
+            rows.make_ratio_row(group, rates, name, NONE, Goal("≥", 0.95)),
+            rows.make_row(group, rates, NONE),
+        ]

@@ -1,8 +1,8 @@
-"""The loop that one writes by hand: one process of confluent-kafka and orjson, into dicts.
+"""A loop as a user would write it: one process with confluent-kafka and orjson, into dicts.
 
-It makes the default metrics, as the job does: counts, the share of errors, durations, the
-busiest publishers, latencies, by minute, hour and day, each notification once within an hour.
-What it leaves out is to be right after a crash, and with what is late or malformed.
+It makes the default metrics, as the job does: counts, the share of errors, durations, the busiest
+publishers and latencies, by minute, hour and day, deduplicated within an hour. It does not handle
+crashes, late and malformed notifications.
 """
 
 import datetime
@@ -14,18 +14,18 @@ from typing import Any
 
 import orjson
 
-from benchmarks.bare_clients import PATIENCE, Void
+from benchmarks.bare_clients import TIMEOUT_SECONDS, InvalidMeasurement
 from benchmarks.spark.traffic import PARTITIONS
 
-HORIZON = 3600.0
-WIDTHS = (60, 3600, 86_400)
+DEDUPLICATION_SECONDS = 3600.0
+WIDTHS_SECONDS = (60, 3600, 86_400)
 PERCENTILES = (50, 95, 99)
-TOP = 10
+TOP_COUNT = 10
 Key = tuple[Any, ...]
 
 
-def loop(bootstrap: str, count: int, topic: str = "bench.info") -> dict[Key, float]:
-    """Count a topic."""
+def run_loop(bootstrap: str, count: int, topic: str = "bench.info") -> dict[Key, float]:
+    """Make the metrics of a topic."""
     from confluent_kafka import Consumer, TopicPartition
 
     own = {"bootstrap.servers": bootstrap, "group.id": str(uuid.uuid4()), "enable.auto.commit": False}
@@ -34,17 +34,17 @@ def loop(bootstrap: str, count: int, topic: str = "bench.info") -> dict[Key, flo
     tally = Tally()
     left = count
     while left:
-        found = consumer.consume(min(left, 1_000), PATIENCE)
+        found = consumer.consume(min(left, 1_000), TIMEOUT_SECONDS)
         if not found:
-            raise Void(f"{left} did not arrive")
-        tally.take(found)
+            raise InvalidMeasurement(f"{left} did not arrive")
+        tally.add(found)
         left -= len(found)
     consumer.close()
     return tally.rows()
 
 
 class Tally:
-    """What is counted so far, by minute; wider windows are made of these."""
+    """The counts so far, by minute; wider windows are sums of these."""
 
     def __init__(self) -> None:
         self.seen: dict[str, float] = {}
@@ -54,8 +54,8 @@ class Tally:
         self.starts: defaultdict[Key, list[float]] = defaultdict(list)
         self.ends: list[tuple[str, str, float]] = []
 
-    def take(self, messages: Iterable[Any]) -> None:
-        """Count messages; all in one body, because calls are what costs a loop its time."""
+    def add(self, messages: Iterable[Any]) -> None:
+        """Count messages, in one function body: calls would cost most of the time."""
         seen, counts, latencies, slowest = self.seen, self.counts, self.latencies, self.slowest
         starts, ends, moment, parse = self.starts, self.ends, datetime.datetime.fromisoformat, orjson.loads
         for message in messages:
@@ -64,7 +64,7 @@ class Tally:
             own = one["message_id"]
             before = seen.get(own)
             seen[own] = logged
-            if before is not None and logged - before <= HORIZON:
+            if before is not None and logged - before <= DEDUPLICATION_SECONDS:
                 continue
             event_type, publisher = one["event_type"], one["publisher_id"]
             at = moment(one["timestamp"] + "+00:00").timestamp()
@@ -83,7 +83,7 @@ class Tally:
         """Return the metrics: name, window, width and group, with the value."""
         found: dict[Key, float] = {}
         durations = self._durations()
-        for width in WIDTHS:
+        for width in WIDTHS_SECONDS:
             self._counted(width, found)
             self._timed(width, found)
             listed: defaultdict[Key, list[float]] = defaultdict(list)
@@ -113,7 +113,7 @@ class Tally:
             found["notifications.error_share", start, width, publisher] = wrong[start, publisher] / count
             busiest[start].append((-count, publisher))
         for start, listed in busiest.items():
-            for rank, (count, publisher) in enumerate(sorted(listed)[:TOP], 1):
+            for rank, (count, publisher) in enumerate(sorted(listed)[:TOP_COUNT], 1):
                 found["notifications.busiest", start, width, rank, publisher] = -count
 
     def _timed(self, width: int, found: dict[Key, float]) -> None:
@@ -130,7 +130,7 @@ class Tally:
             found[key] = max(seconds, found.get(key, -math.inf))
 
     def _durations(self) -> list[tuple[float, str, float]]:
-        """Pair each end with the latest start before it, whichever was read first."""
+        """Pair each end with the latest start before it, in whatever order they were read."""
         found = []
         for event_type, own, at in self.ends:
             before = [start for start in self.starts.get((event_type[:-4], own), ()) if start <= at]

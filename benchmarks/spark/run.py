@@ -1,7 +1,7 @@
-"""Metrics by Spark, beside the floor and beside a loop that a user would write by hand.
+"""Metrics by Spark, beside a floor and beside a loop as a user would write it by hand.
 
-The floor is what Spark's connector takes to read the same records and add up their lengths.
-The loop makes the same default metrics in one process of Python: ``spark_loop``.
+The floor is the time in which Spark's connector reads the same records and adds up their lengths.
+The loop makes the same default metrics in one Python process: ``hand_written_loop``.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from oslo_config import cfg
 from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks import sizes
-from benchmarks.bare_clients import Void
-from benchmarks.spark.hand_written_loop import loop
+from benchmarks.bare_clients import InvalidMeasurement
+from benchmarks.spark.hand_written_loop import run_loop
 from benchmarks.spark.traffic import PARTITIONS, append, publish
-from notifier_kafka.contract.driver import Driver
+from notifier_kafka import get_notification_transport
+from notifier_kafka.driver import Driver
 from notifier_kafka.jvm import jars
-from notifier_kafka.publishing import transport
 from notifier_kafka_drivers.kafka.local.cluster import Cluster
 from spark_sinks.engine import session
 from spark_sinks.job import job, settings
@@ -38,13 +38,13 @@ from spark_sinks.outputs import sink
 from spark_sinks.sources import source
 from spark_sinks.state import ledger
 
-FULL, QUICK, SMALL = sizes.FULL.spark, sizes.QUICK.spark, 1_000
-_TICK = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+FULL, QUICK, SMALL_BATCH_RECORDS = sizes.FULL.spark, sizes.QUICK.spark, 1_000
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Figure(NamedTuple):
-    """How long something took: ``cpu`` is that of Spark's process, ``memory`` of a whole tree of them."""
+    """One measurement. ``memory`` is that of all processes together."""
 
     name: str
     records: int
@@ -54,14 +54,14 @@ class Figure(NamedTuple):
 
 
 def main(*, quick: bool, as_json: bool, count: int | None = None, rounds: int | None = None) -> None:
-    """Measure, and print figures and ratios. 20 million in two rounds need 20 GB of disk and half an hour."""
+    """Measure, and print figures and ratios. 20 million in two rounds take 20 GB of disk and half an hour."""
     count = count or (QUICK if quick else FULL)
     rounds = rounds or (sizes.QUICK if quick else sizes.FULL).rounds
     with _broker() as cluster:
         publish(cluster.bootstrap, "bench.info", count)
         publish(cluster.bootstrap, "tenth.info", QUICK)
         for number in range(2):
-            publish(cluster.bootstrap, f"small{number}.info", SMALL, number)
+            publish(cluster.bootstrap, f"small{number}.info", SMALL_BATCH_RECORDS, number)
         found = measure(cluster.url, cluster.bootstrap, count, rounds)
     if as_json:
         print(json.dumps([each._asdict() for each in found], indent=2))
@@ -87,19 +87,19 @@ def table(found: list[Figure]) -> str:
 
 
 def measure(url: str, bootstrap: str, count: int, rounds: int) -> list[Figure]:
-    """A first run in a new process; then, warm, floor, jobs and loop in turn; then small batches."""
+    """Measure a first run in a new process; then floor, jobs and loop in turn, warm; then small batches."""
     found = [_first_run(url, count)]
     conf = cfg.ConfigOpts()
     conf([], project="benchmarks", default_config_files=[], default_config_dirs=[])
-    lent = transport.get_notification_transport(conf, f"{url}/?client=confluent-kafka")
+    bus = get_notification_transport(conf, f"{url}/?client=confluent-kafka")
     spark = session.start(session.SessionSettings(master="local[2]", jars=jars.fetch(jars.SPARK_KAFKA)))
     try:
-        run = _Runs(spark, lent.driver, conf)
+        run = _Runs(spark, bus.driver, conf)
         contestants: list[tuple[str, Callable[[], object]]] = [
             ("floor", run.floor),
             ("default metrics, warm", lambda: run.count(["bench"])),
             ("payload, percentiles, distinct", lambda: run.count(["bench"], _RICH)),
-            ("single-process loop", lambda: loop(bootstrap, count)),
+            ("single-process loop", lambda: run_loop(bootstrap, count)),
         ]
         for _, work in contestants[:-1]:
             work()
@@ -108,7 +108,11 @@ def measure(url: str, bootstrap: str, count: int, rounds: int) -> list[Figure]:
         kept = run.count(["bench"])
         run.count(["bench", "small0"], kept=kept)
         found.append(
-            _timed("a batch of 1,000", SMALL, lambda: run.count(["bench", "small*.info"], kept=kept))
+            _timed(
+                "a batch of 1,000",
+                SMALL_BATCH_RECORDS,
+                lambda: run.count(["bench", "small*.info"], kept=kept),
+            )
         )
         found.append(_timed("an empty batch", 0, lambda: run.count(["bench"], kept=kept)))
         run.count(["tenth"])
@@ -116,7 +120,7 @@ def measure(url: str, bootstrap: str, count: int, rounds: int) -> list[Figure]:
         found += _sources(run, conf)
     finally:
         spark.stop()
-        lent.cleanup()
+        bus.cleanup()
     return found
 
 
@@ -124,21 +128,19 @@ def _sources(run: "_Runs", conf: cfg.ConfigOpts) -> list[Figure]:
     """Read the same number of records through either source."""
     found = []
     with tempfile.TemporaryDirectory(prefix="notifier-kafka-benchmarks-") as directory:
-        lent = transport.get_notification_transport(
-            conf, f"sqlite:///{directory}/log?partitions={PARTITIONS}"
-        )
+        bus = get_notification_transport(conf, f"sqlite:///{directory}/log?partitions={PARTITIONS}")
         try:
-            append(lent.driver, "tenth.info", QUICK)
-            for name, driver in (("Kafka source", None), ("SQLite source", lent.driver)):
+            append(bus.driver, "tenth.info", QUICK)
+            for name, driver in (("Kafka source", None), ("SQLite source", bus.driver)):
                 run.floor("tenth.info", driver)
                 found.append(_timed(name, QUICK, functools.partial(run.floor, "tenth.info", driver)))
         finally:
-            lent.cleanup()
+            bus.cleanup()
     return found
 
 
 class _Runs:
-    """What is measured in one session."""
+    """The measurements in one Spark session."""
 
     def __init__(self, spark: Any, driver: Driver, conf: cfg.ConfigOpts) -> None:
         self._spark, self._driver, self._conf = spark, driver, conf
@@ -154,14 +156,14 @@ class _Runs:
         wanted: tuple[metrics.Metric, ...] = metrics_file.default(),
         kept: Path | None = None,
     ) -> Path:
-        """Run a job, a new one where none is given."""
+        """Run a job; a new one where ``kept`` is None."""
         directory = kept or Path(tempfile.mkdtemp(prefix="notifier-kafka-benchmarks-"))
         held = ledger.Ledger(directory / "checkpoint")
         outputs = {"out": sink.load(f"parquet:{directory}/out", self._conf)}
         with held.locked({}, settings.metric_digests(wanted)):
             sums = job.Job(self._spark, self._driver, held, wanted, outputs).run(topics, RunLimits())
         if sums.failures or sums.malformed or sums.duplicate:
-            raise Void(str(sums))
+            raise InvalidMeasurement(str(sums))
         return directory
 
 
@@ -182,7 +184,7 @@ def _timed(name: str, records: int, work: Callable[[], object]) -> Figure:
 
 
 def _cpu() -> float:
-    """Return the seconds of processor that this process and its children have had."""
+    """Return the seconds of CPU time of this process and its children."""
     return sum(_cpu_of(pid) for pid in (os.getpid(), *_children(os.getpid())))
 
 
@@ -193,7 +195,7 @@ def _children(parent: int) -> list[int]:
 
 def _cpu_of(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
 
 
 def _first_run(url: str, count: int) -> Figure:
@@ -209,12 +211,12 @@ def _first_run(url: str, count: int) -> Figure:
             said.seek(0)
             text = said.read()
         if child.returncode or f"{count} read" not in text:
-            raise Void(text[-500:])
+            raise InvalidMeasurement(text[-500:])
     return Figure("first run in a new process", count, seconds, 0.0, most)
 
 
 def _watch(child: "subprocess.Popen[bytes]") -> int:
-    """Return the most memory that a process and its children had together, once it has ended."""
+    """Wait for the end of a process; return the most memory that it and its children had together."""
     most = 0
     while child.poll() is None:
         with contextlib.suppress(OSError):
@@ -224,7 +226,7 @@ def _watch(child: "subprocess.Popen[bytes]") -> int:
 
 
 def _memory_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The Spark benchmark in the table: it runs alone in a process, for its Java's sake."""
+"""The Spark benchmark in the table: it runs in a process of its own, because of its JVM."""
 
 import json
 import subprocess
@@ -6,39 +6,41 @@ import sys
 from typing import Any
 
 from benchmarks import measure, rows
-from benchmarks.bare_clients import Void
-from benchmarks.environment import Scene
+from benchmarks.bare_clients import InvalidMeasurement
+from benchmarks.environment import Environment
 from benchmarks.peers import ROOT
-from benchmarks.rows import Row, Target
+from benchmarks.rows import Goal, Row
 
 GROUP = "aggregate over Kafka, Spark"
 FLOOR, LOOP = "floor", "single-process loop"
 JOB, RICH = "default metrics, warm", "payload, percentiles, distinct"
 
 
-def spark(scene: Scene) -> list[Row]:
-    """Measure the sinks; the targets are those of their issue."""
-    measure.say("aggregating by Spark")
+def spark(environment: Environment) -> list[Row]:
+    """Measure the Spark job."""
+    measure.report_progress("aggregating by Spark")
     command = [sys.executable, "-m", "benchmarks", "spark", "--json"]
-    command += ["--count", str(scene.size.spark), "--rounds", str(scene.size.rounds)]
+    command += ["--count", str(environment.size.spark), "--rounds", str(environment.size.rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT, text=True, check=False)
     if done.returncode:
-        raise Void("the Spark benchmark failed; it needs the extras confluent, fast, jre and spark")
-    return make(json.loads(done.stdout))
+        raise InvalidMeasurement(
+            "the Spark benchmark failed; it needs the extras confluent, fast, jre and spark"
+        )
+    return make_rows(json.loads(done.stdout))
 
 
-def make(figures: list[dict[str, Any]]) -> list[Row]:
-    """Make the rows of what the Spark benchmark printed."""
+def make_rows(figures: list[dict[str, Any]]) -> list[Row]:
+    """Make the rows from the output of the Spark benchmark."""
     rates: measure.Rounds = {
         name: [_round(each) for each in figures if each["name"].startswith(name)]
         for name in (FLOOR, JOB, LOOP, RICH)
     }
     return [
-        rows.beside(GROUP, rates, JOB, FLOOR, Target("≥", 0.5)),
-        rows.beside(GROUP, rates, JOB, LOOP, Target("≥", 1.0)),
-        rows.beside(GROUP, rates, RICH, FLOOR, Target("≥", 0.3)),
-        rows.beside(GROUP, rates, LOOP, FLOOR),
-        rows.alone(GROUP, rates, FLOOR),
+        rows.make_ratio_row(GROUP, rates, JOB, FLOOR, Goal("≥", 0.5)),
+        rows.make_ratio_row(GROUP, rates, JOB, LOOP, Goal("≥", 1.0)),
+        rows.make_ratio_row(GROUP, rates, RICH, FLOOR, Goal("≥", 0.3)),
+        rows.make_ratio_row(GROUP, rates, LOOP, FLOOR),
+        rows.make_row(GROUP, rates, FLOOR),
     ]
 
 

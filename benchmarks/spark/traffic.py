@@ -1,12 +1,12 @@
-"""The notifications that the Spark benchmark reads: of about 300 bytes, of the last half hour."""
+"""The notifications for the Spark benchmark: about 300 bytes each, from the last half hour."""
 
 import time
 from collections.abc import Iterator
 
 import orjson
 
-from benchmarks.bare_clients import PATIENCE, Void
-from notifier_kafka.contract.driver import Driver, Headers, Limits, Record
+from benchmarks.bare_clients import TIMEOUT_SECONDS, InvalidMeasurement
+from notifier_kafka.driver import Driver, Headers, Limits, Record
 from notifier_kafka.publishing import message_ids
 
 PARTITIONS = 4
@@ -14,7 +14,7 @@ _OPERATIONS = ("create.start", "create.end", "exists", "update", "attach", "deta
 
 
 def publish(bootstrap: str, topic: str, count: int, seed: int = 9) -> None:
-    """Publish to Kafka, past this package: as fast as it goes."""
+    """Publish to Kafka without this package, as fast as possible."""
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -32,8 +32,8 @@ def publish(bootstrap: str, topic: str, count: int, seed: int = 9) -> None:
                 producer.poll(0.05)
             else:
                 break
-    if producer.flush(PATIENCE):
-        raise Void("not everything was acknowledged")
+    if producer.flush(TIMEOUT_SECONDS):
+        raise InvalidMeasurement("not everything was acknowledged")
 
 
 def append(driver: Driver, topic: str, count: int, seed: int = 9) -> None:
@@ -41,8 +41,8 @@ def append(driver: Driver, topic: str, count: int, seed: int = 9) -> None:
     publisher = driver.publisher(_refuse, Limits(count, 1 << 30))
     for record in _records(topic, count, seed):
         publisher.offer(record)
-    if publisher.flush(PATIENCE):
-        raise Void("not everything was written")
+    if publisher.flush(TIMEOUT_SECONDS):
+        raise InvalidMeasurement("not everything was written")
     publisher.close()
 
 
@@ -71,7 +71,7 @@ def _encoded(number: int, at: float, seed: int) -> tuple[bytes, Headers]:
         "timestamp": moment,
         "_context": {},
     }
-    # As the channel spells it.
+    # With the spaces that the channel writes.
     value = b'{"oslo.version": "2.0", "oslo.message": ' + orjson.dumps(orjson.dumps(inner).decode()) + b"}"
     texts = {
         "priority": priority,

@@ -1,9 +1,9 @@
-"""``python -m faults fuzz``: hostile input for what parses; only errors of the package may come out.
+"""``python -m faults fuzz``: hostile input for all that parses; only errors of the package may be raised.
 
-Cases are mutations of the samples in ``faults/fuzzing/corpus`` by a seeded generator, so that a case
-that fails can be had again; with ``--atheris`` libFuzzer looks for new paths instead. A case
-fails when anything else than an error of the package comes out, when an error has several
-lines or repeats a password, or when it takes longer than ``SLOW``.
+Cases are mutations of the samples in ``faults/fuzzing/corpus`` by a seeded generator, so a failure
+can be reproduced; with ``--atheris`` libFuzzer looks for new paths instead. A case fails when it
+raises anything but an error of the package, when the error has several lines or shows a password,
+or when it takes longer than ``MAX_CASE_SECONDS``.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from faults.fuzzing import targets
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
-SLOW = 10.0  # seconds of the processor for one case; PyYAML takes two for 20 kB of an odd file
-LARGEST = 20_000
+MAX_CASE_SECONDS = 10.0  # of CPU time; PyYAML takes two for 20 kB of an odd file
+MAX_CASE_BYTES = 20_000
 # PyYAML takes a hundred times as long as the others for a case.
-SHARES = {"decoder": 30, "url": 30, "client": 30, "returns": 30, "output": 30}
+SHARES = {"decoder": 30, "url": 30, "client": 30, "requeue": 30, "output": 30}
 TOKENS = (
     *(
         b"\x00",
@@ -76,33 +76,33 @@ def samples(name: str) -> list[bytes]:
     return [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
 
 
-def mutated(chance: random.Random, found: Sequence[bytes]) -> bytes:
-    """Make a case of the samples."""
-    case = bytearray(chance.choice(found))
-    for _ in range(chance.randint(0, 5)):
-        at = chance.randint(0, len(case))
-        match chance.randint(0, 6):
+def mutate(generator: random.Random, found: Sequence[bytes]) -> bytes:
+    """Make a case from the samples."""
+    case = bytearray(generator.choice(found))
+    for _ in range(generator.randint(0, 5)):
+        at = generator.randint(0, len(case))
+        match generator.randint(0, 6):
             case 0:
-                case[at : at + 1] = bytes([chance.randrange(256)])
+                case[at : at + 1] = bytes([generator.randrange(256)])
             case 1:
-                del case[at : at + chance.randint(1, 20)]
+                del case[at : at + generator.randint(1, 20)]
             case 2:
-                case[at:at] = chance.choice(TOKENS)
+                case[at:at] = generator.choice(TOKENS)
             case 3:
-                other = chance.choice(found)
-                begin = chance.randint(0, len(other))
-                case[at : at + chance.randint(0, 40)] = other[begin : begin + chance.randint(1, 60)]
+                other = generator.choice(found)
+                begin = generator.randint(0, len(other))
+                case[at : at + generator.randint(0, 40)] = other[begin : begin + generator.randint(1, 60)]
             case 4:
-                case[at:at] = case[at : at + chance.randint(1, 60)] * chance.randint(1, 30)
+                case[at:at] = case[at : at + generator.randint(1, 60)] * generator.randint(1, 30)
             case 5:
                 case = case[:at]
             case 6:
                 case = case[at:] + case[:at]
-    return bytes(case[:LARGEST])
+    return bytes(case[:MAX_CASE_BYTES])
 
 
-def tried(name: str, run: Callable[[bytes], Any], case: bytes) -> Failure | None:
-    """Run a case; return what is wrong with what came of it."""
+def run_case(name: str, run: Callable[[bytes], Any], case: bytes) -> Failure | None:
+    """Run a case; return its failure, if any."""
     begun = time.process_time()
     try:
         run(case)
@@ -110,16 +110,16 @@ def tried(name: str, run: Callable[[bytes], Any], case: bytes) -> Failure | None
         text = str(error)
         if "\n" in text or "\r" in text:
             return Failure(name, case, f"an error of several lines: {text!r}")
-        if targets.SECRET in text and _whole(case):
+        if targets.SECRET in text and _passwords_are_in_place(case):
             return Failure(name, case, f"a password in an error: {text!r}")
-    except Exception as error:  # noqa: BLE001 - that is what is looked for
+    except Exception as error:  # noqa: BLE001 - such errors are the failures
         return Failure(name, case, f"{type(error).__name__}: {error}")
     took = time.process_time() - begun
-    return Failure(name, case, f"took {took:.1f} s") if took > SLOW else None
+    return Failure(name, case, f"took {took:.1f} s") if took > MAX_CASE_SECONDS else None
 
 
-def _whole(case: bytes) -> bool:
-    """Tell whether every password of a case is still where passwords stand."""
+def _passwords_are_in_place(case: bytes) -> bool:
+    """Tell whether every password of a case is still in the place of a password."""
     rest = case.lower()  # as hosts are spelled
     for place in targets.SECRET_PLACES:
         rest = rest.replace(place, b"")
@@ -127,8 +127,8 @@ def _whole(case: bytes) -> bool:
 
 
 def explore(names: Sequence[str], cases: int, seed: int) -> tuple[dict[str, int], list[Failure]]:
-    """Run so many cases over the targets in turn, more over quick ones; leave out failures that are alike."""
-    chance = random.Random(seed)
+    """Run so many cases, more of them on quick targets; keep one of several similar failures."""
+    generator = random.Random(seed)
     found = {name: samples(name) for name in names}
     counts = dict.fromkeys(names, 0)
     failures: dict[tuple[str, str], Failure] = {}
@@ -136,22 +136,22 @@ def explore(names: Sequence[str], cases: int, seed: int) -> tuple[dict[str, int]
     for number in range(cases):
         name = turns[number % len(turns)]
         counts[name] += 1
-        if failure := tried(name, targets.TARGETS[name], mutated(chance, found[name])):
+        if failure := run_case(name, targets.TARGETS[name], mutate(generator, found[name])):
             failures.setdefault((name, failure.what[:40]), failure)
     return counts, list(failures.values())
 
 
-def by_atheris(name: str, arguments: Sequence[str]) -> None:
-    """Hand a target over to libFuzzer, which does not come back."""
+def run_atheris(name: str, arguments: Sequence[str]) -> None:
+    """Run libFuzzer on a target; it does not return."""
     import atheris
 
     atheris.instrument_all()
 
     def run(case: bytes) -> None:
-        if failure := tried(name, targets.TARGETS[name], case):
+        if failure := run_case(name, targets.TARGETS[name], case):
             raise AssertionError(failure.what)
 
-    # It writes what it finds into the first directory, which the corpus must not be.
+    # It writes its findings into the first directory, so that must not be the corpus.
     found = tempfile.mkdtemp(prefix=f"faults-{name}-")
     atheris.Setup(["faults", found, str(CORPUS / name), *arguments], run)
     atheris.Fuzz()
@@ -162,20 +162,22 @@ def main(arguments: Sequence[str]) -> int:
         prog="python -m faults fuzz", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help=f"of {', '.join(targets.TARGETS)}; default all"
+        "targets", nargs="*", metavar="TARGET", help=f"some of {', '.join(targets.TARGETS)}; default: all"
     )
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--atheris", action="store_true", help="libFuzzer, over one target; needs the package atheris"
+        "--atheris", action="store_true", help="run libFuzzer on one target; needs the package atheris"
     )
-    parser.add_argument("--save", type=pathlib.Path, metavar="DIR", help="write the cases that fail there")
+    parser.add_argument(
+        "--save", type=pathlib.Path, metavar="DIR", help="write the cases that fail to files there"
+    )
     given = parser.parse_args(arguments)
     names = given.targets or list(targets.TARGETS)
     if unknown := set(names) - set(targets.TARGETS):
         parser.error(f"no target {', '.join(sorted(unknown))}")
     if given.atheris:
-        by_atheris(names[0], [f"-runs={given.cases}", f"-seed={given.seed}"])
+        run_atheris(names[0], [f"-runs={given.cases}", f"-seed={given.seed}"])
     begun = time.monotonic()
     counts, failures = explore(names, given.cases, given.seed)
     spent = time.monotonic() - begun

@@ -1,4 +1,4 @@
-"""What is fuzzed: each a function of bytes that may raise errors of the package and nothing else."""
+"""The targets: functions of bytes that may raise errors of the package and nothing else."""
 
 import pathlib
 import tempfile
@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 from oslo_config import cfg
 
-from notifier_kafka import url
+from notifier_kafka import get_notification_transport, url
 from notifier_kafka.bytes_client import json_config
 from notifier_kafka.config import options
-from notifier_kafka.contract.driver import Delivery, Partition, Record
+from notifier_kafka.driver import Delivery, Partition, Record
 from notifier_kafka.errors import MessagingException
 from notifier_kafka.listening import requeue
-from notifier_kafka.publishing import transport
 from notifier_kafka.publishing.channels import routing
 from notifier_kafka.wire import codec
 
@@ -31,9 +30,9 @@ def _conf() -> cfg.ConfigOpts:
 
 
 _CONF = _conf()
-_HOMES = ["notifications.info"]
-_RETURNS = requeue.Requeue(
-    transport.get_notification_transport(_CONF, f"sqlite:///{_HOME.name}/log.db").driver, "group", _HOMES, 1.0
+_TOPICS = ["notifications.info"]
+_REQUEUE = requeue.Requeue(
+    get_notification_transport(_CONF, f"sqlite:///{_HOME.name}/log.db").driver, "group", _TOPICS, 1.0
 )
 
 
@@ -51,27 +50,29 @@ def _record(topic: str, case: bytes) -> Record:
 
 def decoder(case: bytes) -> None:
     notification = codec.decode(_record("t", case))
-    # What was read can be written again.
+    # What was decoded can be encoded again.
     again = codec.encode(notification, "flat", None)
     codec.decode(Record("t", again.value, None, again.headers))
 
 
-def returns(case: bytes) -> None:
-    """Have a record come back, from where anybody writes and from where the group does, and be given back."""
-    for topic in (_HOMES[0], _RETURNS.topics[0]):
+def requeued(case: bytes) -> None:
+    """Requeue a record from a public topic and from the topic of the group, and revive it."""
+    for topic in (_TOPICS[0], _REQUEUE.topics[0]):
         delivery = Delivery(_record(topic, case), Partition(topic, 3), 42, 0.0)
-        failures, attempts = _RETURNS.failures(delivery), _RETURNS.attempts(delivery)
-        assert failures >= 0, "fewer failures than none"
-        assert attempts >= 0, "fewer attempts than none"
-        _RETURNS.is_due(delivery)
-        for made in (_RETURNS.again(delivery, failed=True), _RETURNS.dead_letter(delivery, "why", attempts)):
-            assert topic != _HOMES[0] or requeue.origin(made) == f"{topic} 3:42", "a stranger's origin"
+        failures, attempts = _REQUEUE.failures(delivery), _REQUEUE.attempts(delivery)
+        assert failures >= 0, "a negative number of failures"
+        assert attempts >= 0, "a negative number of attempts"
+        _REQUEUE.is_due(delivery)
+        for made in (_REQUEUE.again(delivery, failed=True), _REQUEUE.dead_letter(delivery, "why", attempts)):
+            assert topic != _TOPICS[0] or requeue.origin(made) == f"{topic} 3:42", (
+                "an origin from the headers of a stranger"
+            )
             back = requeue.revived(made, "group")
-            assert back is not None, "nothing to give back"
-            assert len(back.topic) < 250, "no topic"
-            assert requeue.attempts(back) == 0, "tried before it was given back"
-        again = delivery._replace(record=_RETURNS.again(delivery, failed=True))
-        assert _RETURNS.failures(again) > failures or failures > 2**50, "one failure more is none"
+            assert back is not None, "nothing to revive"
+            assert len(back.topic) < 250, "the topic is too long"
+            assert requeue.attempts(back) == 0, "attempts are counted before it is revived"
+        again = delivery._replace(record=_REQUEUE.again(delivery, failed=True))
+        assert _REQUEUE.failures(again) > failures or failures > 2**50, "the failure is not counted"
 
 
 def transport_url(case: bytes) -> None:
@@ -83,7 +84,7 @@ def transport_url(case: bytes) -> None:
 
 
 def output(case: bytes) -> None:
-    # Here, because an installation without Spark has no use for them.
+    # Imported here: an installation without Spark lacks what they need.
     from spark_sinks.outputs import postgresql, secret_masking
 
     # Options and arguments are lines.
@@ -92,13 +93,13 @@ def output(case: bytes) -> None:
     if kind == "kafka":
         found = [host.password for host in url.TransportURL.parse(_CONF, text).hosts]
     else:
-        # No other place gets there.
+        # Only this kind of place has a password.
         found = (
             [postgresql.connection_arguments(place)["password"]]
             if text.startswith("jdbc:postgresql:")
             else []
         )
-    # One that stands somewhere else as well is no secret.
+    # A password that is also in another part of the text cannot be masked there.
     if any(SECRET in (password or "") for password in found) and text.count(SECRET) == 1:
         assert SECRET not in secret_masking.output(text), "a password is shown"
 
@@ -115,7 +116,7 @@ def routes(case: bytes) -> None:
 
 
 def metrics(case: bytes) -> None:
-    # Here, because an installation without Spark has no use for it.
+    # Imported here: an installation without Spark lacks what it needs.
     from spark_sinks.language import metrics_file
 
     _FILE.write_bytes(case)
@@ -125,7 +126,7 @@ def metrics(case: bytes) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "decoder": decoder,
     "url": transport_url,
-    "returns": returns,
+    "requeue": requeued,
     "output": output,
     "client": client,
     "routes": routes,

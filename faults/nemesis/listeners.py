@@ -88,5 +88,5 @@ FAULTS = [
     Fault("members-come-and-go", "a member joins and leaves every few seconds", members_come_and_go, EITHER),
     Fault("poison", "1 % are poison messages", keep_running, EITHER, publisher={"poison_every": 100}),
     Fault("endpoint-raises", "endpoints raise at random", keep_running, EITHER, listener=RANDOM_ERRORS),
-    Fault("requeue-storm", "half is refused, again and again", keep_running, EITHER, listener=STORM),
+    Fault("requeue-storm", "half of all is refused several times", keep_running, EITHER, listener=STORM),
 ]

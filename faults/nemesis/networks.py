@@ -118,25 +118,23 @@ FAULTS = [
     Fault("brokers-alone", "no broker reaches another", brokers_alone, THREE, requires=NAMESPACE),
     Fault(
         "leader-alone",
-        "a leader and the others are parted",
+        "a leader and the others are separated",
         leader_alone,
         ("separate-brokers",),
         requires=NAMESPACE,
     ),
-    Fault("one-way-loss", "what a leader answers is lost", one_way_loss, THREE, requires=NAMESPACE),
+    Fault("one-way-loss", "the answers of a leader are lost", one_way_loss, THREE, requires=NAMESPACE),
     Fault(
-        "link-cut", "a proxy before the broker ends and refuses connections", link_cut, ("proxied-broker",)
+        "link-cut", "a proxy before the broker closes and refuses connections", link_cut, ("proxied-broker",)
     ),
     Fault(
         "name-gone",
-        "the broker's name is not found any more",
+        "the name of the broker is unknown",
         name_gone,
         ("proxied-broker",),
         requires=NAMESPACE,
     ),
-    Fault(
-        "half-open", "clients keep connections that the broker has given up", half_open, ("proxied-broker",)
-    ),
+    Fault("half-open", "clients keep connections that the broker has closed", half_open, ("proxied-broker",)),
     Fault(
         "delay-and-loss", "20 ms each way, 5 % of the segments come late", delay_and_loss, ("proxied-broker",)
     ),

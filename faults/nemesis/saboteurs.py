@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from notifier_kafka.contract.driver import Delivery, Limits, Partition, Positions, Receipt, Record
+from notifier_kafka.driver import Delivery, Limits, Partition, Positions, Receipt, Record
 from notifier_kafka.spool import spool_file
 from notifier_kafka.spool.spool_file import SpoolFile
 from notifier_kafka_drivers.sqlite import membership

@@ -1,6 +1,7 @@
 """A clock that another process can step by a signal, as an administrator steps the machine's.
 
-The machine's own clock is shared with everybody. Monotonic clocks are left alone: no system steps them.
+The clock of the machine belongs to all processes. Monotonic clocks stay as they are: no system steps
+them.
 """
 
 import signal

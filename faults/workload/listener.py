@@ -18,10 +18,13 @@ from typing import Any
 from faults.history import History
 from faults.topology import clock, end_with_parent
 from faults.workload.publisher import connect
-from notifier_kafka.contract.driver import Partition
-from notifier_kafka.listening import listener
-from notifier_kafka.notification import NotificationResult
-from notifier_kafka.target import Target
+from notifier_kafka import (
+    NotificationResult,
+    Target,
+    get_batch_notification_listener,
+    get_notification_listener,
+)
+from notifier_kafka.driver import Partition
 from notifier_kafka.wire import topic_names
 
 Message = dict[str, Any]
@@ -114,7 +117,7 @@ class BatchRecorder(Recorder):
 
 def main(plan: ListenerPlan) -> None:
     bus = connect(plan.url, plan.options, plan.saboteur)
-    make = listener.get_batch_notification_listener if plan.batch else listener.get_notification_listener
+    make = get_batch_notification_listener if plan.batch else get_notification_listener
     endpoint = (BatchRecorder if plan.batch else Recorder)(plan)
     each = make(bus, [Target(topic=plan.topic)], [endpoint], allow_requeue=True, pool=plan.group)
     endpoint.positions = each.positions
@@ -129,7 +132,7 @@ def main(plan: ListenerPlan) -> None:
     endpoint.begin()
     each.start()
     if ending.is_set():
-        # A start after a stop starts again.
+        # SIGTERM came before the start, which has begun again: stop once more.
         each.stop()
     each.wait()
     bus.cleanup()

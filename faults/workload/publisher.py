@@ -21,11 +21,10 @@ from faults.history import History
 from faults.nemesis import saboteurs
 from faults.topology import clock, end_with_parent
 from faults.workload.call_timer import CallTimer
+from notifier_kafka import Notification, NotificationTransport, Notifier, get_notification_transport
 from notifier_kafka.config import options
-from notifier_kafka.contract.driver import Limits, Record
+from notifier_kafka.driver import Limits, Record
 from notifier_kafka.errors import MessagingException
-from notifier_kafka.notification import Notification
-from notifier_kafka.publishing import notifier, transport
 from notifier_kafka.publishing.lost_notifications import OnLoss
 from notifier_kafka.wire import topic_names
 
@@ -63,7 +62,7 @@ class PublisherPlan:
 
 def connect(
     url: str, values: dict[str, Any], saboteur: str = "", on_failure: OnLoss | None = None
-) -> transport.NotificationTransport:
+) -> NotificationTransport:
     """Return a transport with these option values; names are GROUP.OPTION."""
     conf = cfg.ConfigOpts()
     conf([], project="faults", default_config_files=[], default_config_dirs=[])
@@ -71,7 +70,7 @@ def connect(
     for name, value in values.items():
         group, _, option = name.rpartition(".")
         conf.set_override(option, value, group=group)
-    bus = transport.get_notification_transport(conf, url, on_failure=on_failure)
+    bus = get_notification_transport(conf, url, on_failure=on_failure)
     if saboteur:
         bus.driver = saboteurs.sabotage(bus.driver, saboteur)
     return bus
@@ -91,7 +90,7 @@ class Publisher:
         self._memory_noted = 0.0
         self._flushed = time.monotonic()
         self._bus = connect(plan.url, plan.options, plan.saboteur, self._fail)
-        self._notifier = notifier.Notifier(
+        self._notifier = Notifier(
             self._bus, plan.name, driver="messagingv2", topics=[plan.topic], key="payload:key"
         )
         self._waiting_notifier = self._notifier.prepare(wait=True)

@@ -14,10 +14,9 @@ from typing import Any
 
 from faults.history import History
 from faults.workload.publisher import connect, next_number
+from notifier_kafka import Notification, Notifier
 from notifier_kafka.config import options
 from notifier_kafka.errors import MessagingException
-from notifier_kafka.notification import Notification
-from notifier_kafka.publishing import notifier
 
 CHUNK_RECORDS = 100
 KEYS = 20
@@ -48,7 +47,7 @@ class Publisher:
         self._failed: set[str] = set()
         settings = {f"{options.NOTIFICATIONS}.{name}": value for name, value in plan.settings.items()}
         self._bus = connect(plan.url, settings, on_failure=self._fail)
-        self._sender = notifier.Notifier(
+        self._sender = Notifier(
             self._bus, plan.name, driver="messagingv2", topics=[plan.topic], key="payload:key"
         )
 

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from notifier_kafka.contract.driver import Record
+from notifier_kafka import Notification, NotificationFilter
+from notifier_kafka.driver import Record
 from notifier_kafka.listening import dispatcher
-from notifier_kafka.listening.filters import NotificationFilter
-from notifier_kafka.notification import Notification
 from notifier_kafka.wire import codec, json_library
 
 

@@ -1,11 +1,11 @@
-"""The benchmark's loop by hand makes the metrics that the job makes, or its ratio would say nothing."""
+"""The hand-written loop makes the same metrics as the job, or the ratio would mean nothing."""
 
 from typing import NamedTuple
 
 import pytest
 
 from benchmarks.spark import hand_written_loop, traffic
-from notifier_kafka.contract.driver import Delivery, Partition, Record
+from notifier_kafka.driver import Delivery, Partition, Record
 from spark_sinks.language import metrics_file
 from tests.shared.spark import recount
 
@@ -20,7 +20,7 @@ NAMES = {
 
 
 class Message(NamedTuple):
-    """What of confluent-kafka's message the loop looks at."""
+    """The parts of confluent-kafka's message that the loop reads."""
 
     record: Record
     stamp: int
@@ -35,12 +35,12 @@ class Message(NamedTuple):
 
 def test_the_same_metrics() -> None:
     records = list(traffic._records("t", 2000, 1))
-    # Some once more, and in an order in which an end comes before its start.
+    # With duplicates, and with ends before their starts.
     records = [*records[1000:], *records[:1000], *records[::50]]
     messages = [Message(record, 1_800_000_000_000 + 7 * number) for number, record in enumerate(records)]
     tally = hand_written_loop.Tally()
-    tally.take(messages[:300])
-    tally.take(messages[300:])
+    tally.add(messages[:300])
+    tally.add(messages[300:])
     deliveries = [
         Delivery(each.record, Partition("t", 0), number, each.stamp / 1000)
         for number, each in enumerate(messages)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import rows
 from benchmarks.measure import Round
-from benchmarks.rows import Row, Spread, Target
+from benchmarks.rows import Goal, Row, Spread
 from benchmarks.sections import call_latency, memory
 from benchmarks.spark import section
 
@@ -17,7 +17,7 @@ RATES = {
 
 
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
-    row = rows.beside("publish", RATES, "ours", "bare")
+    row = rows.make_ratio_row("publish", RATES, "ours", "bare")
 
     assert row.figure == Spread(30.0, 10.0, 40.0)
     # Of the medians it would be 1.5.
@@ -38,25 +38,25 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
     ],
 )
 def test_a_row_with_a_ratio_is_judged_by_its_median(sign: str, bound: float, met: bool) -> None:
-    assert rows.beside("publish", RATES, "ours", "bare", Target(sign, bound)).met is met
+    assert rows.make_ratio_row("publish", RATES, "ours", "bare", Goal(sign, bound)).met is met
 
 
 def test_a_row_without_a_ratio_is_judged_by_its_figure() -> None:
-    assert rows.alone("publish", RATES, "ours", Target(">", 29)).met is True
-    assert rows.alone("publish", RATES, "ours", Target(">", 30)).met is False
-    assert rows.alone("publish", RATES, "ours").met is None
+    assert rows.make_row("publish", RATES, "ours", Goal(">", 29)).met is True
+    assert rows.make_row("publish", RATES, "ours", Goal(">", 30)).met is False
+    assert rows.make_row("publish", RATES, "ours").met is None
 
 
 def test_growth_is_beside_the_first() -> None:
-    first, second = rows.growth("processes", {"1": [Round(10.0)], "2": [Round(15.0)]})
+    first, second = rows.make_scaling_rows("processes", {"1": [Round(10.0)], "2": [Round(15.0)]})
 
     assert first.ratio is None
     assert (second.beside, second.ratio) == ("1", Spread(1.5, 1.5, 1.5))
 
 
 def test_the_table_says_figure_ratio_target_and_verdict() -> None:
-    met = rows.beside("publish", RATES, "ours", "bare", Target("≥", 0.9))
-    missed = rows.beside("publish", RATES, "bare", "ours", Target("≥", 5))
+    met = rows.make_ratio_row("publish", RATES, "ours", "bare", Goal("≥", 0.9))
+    missed = rows.make_ratio_row("publish", RATES, "bare", "ours", Goal("≥", 5))
     title, _heads, first, second = rows.table([met, missed]).strip().splitlines()
 
     assert title == "publish"
@@ -66,9 +66,9 @@ def test_the_table_says_figure_ratio_target_and_verdict() -> None:
 
 
 def test_json_holds_what_the_table_does() -> None:
-    row = rows.beside("publish", RATES, "ours", "bare", Target("≥", 0.9))
+    row = rows.make_ratio_row("publish", RATES, "ours", "bare", Goal("≥", 0.9))
 
-    assert json.loads(json.dumps(rows.plain(row))) == {
+    assert json.loads(json.dumps(rows.to_json(row))) == {
         "group": "publish",
         "name": "ours",
         "figure": {"middle": 30.0, "least": 10.0, "most": 40.0},
@@ -80,13 +80,16 @@ def test_json_holds_what_the_table_does() -> None:
         "by_cpu": {"middle": 0.5, "least": 0.25, "most": 0.5},
         "met": True,
     }
-    assert rows.plain(rows.alone("publish", RATES, "ours"))["ratio"] is None
+    assert rows.to_json(rows.make_row("publish", RATES, "ours"))["ratio"] is None
 
 
 def test_a_row_comes_back_from_json_as_it_was() -> None:
-    target = Target("≥", 0.5)
-    for row in (rows.beside("publish", RATES, "ours", "bare", target), rows.alone("publish", RATES, "ours")):
-        assert rows.from_plain(json.loads(json.dumps(rows.plain(row)))) == row
+    target = Goal("≥", 0.5)
+    for row in (
+        rows.make_ratio_row("publish", RATES, "ours", "bare", target),
+        rows.make_row("publish", RATES, "ours"),
+    ):
+        assert rows.from_json(json.loads(json.dumps(rows.to_json(row)))) == row
 
 
 def test_calls_have_targets_by_client() -> None:
@@ -121,10 +124,10 @@ def test_memory_is_beside_its_bound() -> None:
 
 
 def test_a_spool_may_take_as_much_again() -> None:
-    once = memory.promised(8 << 20, spool=False)
+    once = memory.allowed_growth(8 << 20, spool=False)
 
     assert 8 << 20 < once < 48 << 20
-    assert memory.promised(8 << 20, spool=True) == 2 * once
+    assert memory.allowed_growth(8 << 20, spool=True) == 2 * once
 
 
 def test_spark_is_beside_its_floor() -> None:
@@ -134,7 +137,7 @@ def test_spark_is_beside_its_floor() -> None:
         for name in ("floor", "default metrics, warm", "single-process loop", rich):
             took = seconds.get(name, 1.0) + 2 * (number - 1) * (name == rich)
             figures.append({"name": f"{name} {number}", "records": 100, "seconds": took, "cpu": 1.0})
-    found: list[Row] = section.make(figures)
+    found: list[Row] = section.make_rows(figures)
 
     assert [(row.name, row.met) for row in found[:3]] == [
         ("default metrics, warm", True),

@@ -121,7 +121,7 @@ def test_what_a_dead_publisher_had_sent_may_come_late_but_in_its_own_order(judge
     assert blamed(judge(published, late)) == {}
     among_themselves = [handled(0), handled(4, 1), handled(2, 2), handled(1, 3)]
     assert blamed(judge(published, among_themselves)) == {"reordered": 1}
-    # What was acknowledged before it died has its location before what comes after.
+    # What was acknowledged before it died keeps its order before what comes after.
     assert blamed(judge([*first, outcome("acknowledged", 1), *published[len(first) :]], late)) == {
         "reordered": 1
     }
@@ -216,7 +216,7 @@ def at(number: int, offset: int, **more: Any) -> Event:
         ([(0, 6), (0, 5)], [at(0, 5), at(1, 6)], {}),
         ([(0, 5), (0, 6)], [at(0, 5), at(1, 7)], {"false_acknowledged": 1}),
         ([(0, 5), (0, 5)], [at(0, 5), at(1, 6)], {"false_acknowledged": 2}),
-        # A broker that does not know any more where something is says so.
+        # The broker does not know the offsets any more.
         ([(0, -1), (0, -1)], [at(0, 5), at(1, 6)], {}),
         # No listener has read so far.
         ([(0, 5), (0, 9)], [at(0, 5), at(1, 7)], {}),

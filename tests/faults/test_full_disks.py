@@ -1,4 +1,4 @@
-"""The disk under an SQLite log fills up, and is given room again."""
+"""The disk under an SQLite log is full, and then has room again."""
 
 import pathlib
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def test_publishing_waits_for_room_and_goes_on(case: Case, disk: SmallDisk, mode
     publisher = case.publish("publisher", COUNT, mode=mode, rate=COUNT / 8)
     listener.wait_for("handled", COUNT // 10)
     with disk.full():
-        wait_until(lambda: "disk is full" in publisher.stderr_tail(), "the publisher to notice")
+        wait_until(lambda: "disk is full" in publisher.stderr_tail(), "the publisher's message")
         assert publisher.count("offered") < COUNT or mode == "chunk"
     verdict = case.finish({"main": BATCH_RECORDS})
     assert verdict.is_valid, verdict
@@ -42,7 +42,7 @@ def test_publishing_waits_for_room_and_goes_on(case: Case, disk: SmallDisk, mode
 @pytest.mark.long
 @pytest.mark.parametrize("saboteur", ["", "IgnoresDeliveryErrors"])
 def test_without_retries_each_failure_is_told(case: Case, disk: SmallDisk, saboteur: str) -> None:
-    """And the product that keeps it for itself is found out."""
+    """The saboteur that does not report failures is caught."""
     case.listen("listener", "main")
     publisher = case.publish(
         "publisher", COUNT, rate=COUNT / 8, options={"notifications.retry": 0}, saboteur=saboteur

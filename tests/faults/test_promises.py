@@ -1,4 +1,4 @@
-"""The page of promises names tests that are there."""
+"""Every test that the page of promises names exists."""
 
 import ast
 import pathlib

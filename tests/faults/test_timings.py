@@ -53,7 +53,7 @@ def test_a_stall_that_a_late_processor_explains_is_not_our_own(tmp_path: pathlib
     def control(at: float, late: float, work: float = 0.0001) -> dict[str, Any]:
         return {"type": "control", "at": int(at * SECOND), "late": late, "work_seconds": work}
 
-    # Of the first call 0.3 s were the machine's, as both processors saw, of the second nothing.
+    # The machine had 0.3 s of the first call, which both processors show, and nothing of the second.
     write(tmp_path, "one", [call(1.0, 0.4, 0.1), call(2.0, 0.15, 0.2)])
     late = [control(0.8, 0.2), control(0.9, 0.2)]
     (tmp_path / "control-0.control").write_text("".join(f"{json.dumps(line)}\n" for line in late))
@@ -107,7 +107,7 @@ def test_a_row_that_broke_a_promise_says_so() -> None:
 
 
 class Echo(socketserver.BaseRequestHandler):
-    """Says what it hears."""
+    """Sends back what it receives."""
 
     closed = threading.Event()
 

@@ -10,9 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from notifier_kafka import target
-from notifier_kafka.listening import listener
-from notifier_kafka.publishing import transport
+from notifier_kafka import Target, get_notification_listener, get_notification_transport
 
 
 class Recorder:
@@ -26,10 +24,8 @@ class Recorder:
 def main(url: str, pool: str, path: str) -> None:
     conf = cfg.ConfigOpts()
     conf([], project="journey", default_config_files=[])
-    bus = transport.get_notification_transport(conf, url)
-    each = listener.get_notification_listener(
-        bus, [target.Target(topic="notifications")], [Recorder(path)], pool=pool
-    )
+    bus = get_notification_transport(conf, url)
+    each = get_notification_listener(bus, [Target(topic="notifications")], [Recorder(path)], pool=pool)
     signal.signal(signal.SIGTERM, lambda *_: each.stop())
     each.start()
     each.wait()

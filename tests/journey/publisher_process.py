@@ -8,7 +8,7 @@ import sys
 
 from oslo_config import cfg
 
-from notifier_kafka.publishing import notifier, transport
+from notifier_kafka import Notifier, get_notification_transport
 
 CHUNK = 20
 
@@ -16,9 +16,9 @@ CHUNK = 20
 def main(url: str, name: str, count: int, path: str) -> None:
     conf = cfg.ConfigOpts()
     conf([], project="journey", default_config_files=[])
-    bus = transport.get_notification_transport(conf, url)
+    bus = get_notification_transport(conf, url)
     # Many keys, so that every partition, and so every listener, gets its share.
-    sender = notifier.Notifier(bus, name, driver="messagingv2", key="payload:key").prepare(wait=True)
+    sender = Notifier(bus, name, driver="messagingv2", key="payload:key").prepare(wait=True)
     acknowledged = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for begin in range(0, count, CHUNK):
         ids = [f"{name}-{number:06d}" for number in range(begin, min(begin + CHUNK, count))]

@@ -84,7 +84,7 @@ def until(condition: Callable[[], Any]) -> None:
 def write_malformed(cli: Cli, *values: bytes | None) -> None:
     from oslo_config import cfg
 
-    from notifier_kafka.contract.driver import Limits, Record
+    from notifier_kafka.driver import Limits, Record
     from notifier_kafka.publishing import transport
 
     conf = cfg.ConfigOpts()

@@ -31,7 +31,7 @@ def _lines(*paths: Path) -> list[str]:
 def _wait_for(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"waited {TIMEOUT_SECONDS} s in vain for {what}"
+        assert time.monotonic() < deadline, f"timed out after {TIMEOUT_SECONDS} s waiting for {what}"
         time.sleep(0.05)
 
 

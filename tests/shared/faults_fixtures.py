@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from faults import checker
 from faults.harness import Case, opened_case
-from faults.processes import Bus, kafka_bus
+from faults.processes import BATCH_RECORDS, Bus, kafka_bus
 
 TABLE = "faults"
 
@@ -56,6 +57,25 @@ def open_case(
 @pytest.fixture
 def case(bus: Bus, open_case: Callable[[Bus], Case]) -> Case:
     return open_case(bus)
+
+
+@pytest.fixture
+def kill_a_member(case: Case) -> Callable[..., checker.Verdict]:
+    """Kill a listener in the middle of a batch while another one joins; return the verdict."""
+
+    def kill(count: int, **plan: Any) -> checker.Verdict:
+        victim = case.listen("victim", "main", **plan)
+        publisher = case.publish("publisher", count)
+        victim.wait_for("handled", count // 5)
+        heir = case.listen("heir", "main", **plan)
+        victim.kill()
+        early = publisher.count("offered") < count or victim.count("handled") < count
+        assert early, "too late to prove anything"
+        heir.wait_for("handled", 1)
+        # The victim may have lost one batch when the heir joined, and another by the kill.
+        return case.finish({"main": 2 * BATCH_RECORDS})
+
+    return kill
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

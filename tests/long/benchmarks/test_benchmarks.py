@@ -1,4 +1,4 @@
-"""The benchmarks run: every row has a figure. What they measure so small means nothing."""
+"""All benchmarks run: every row has a figure. Such small figures mean nothing."""
 
 import json
 import pathlib
@@ -7,10 +7,18 @@ import pytest
 
 from benchmarks import __main__ as benchmarks
 from benchmarks import child_protocol, peers
-from benchmarks.bare_clients import Void
+from benchmarks.bare_clients import InvalidMeasurement
 from notifier_kafka_drivers.kafka import options
 
-SECTIONS = ("kafka-publish", "kafka-listen", "latency", "backlog", "publish", "listen", "growth")
+SECTIONS = (
+    "kafka-publish",
+    "kafka-listen",
+    "latency",
+    "backlog",
+    "sqlite-publish",
+    "sqlite-listen",
+    "scaling",
+)
 GROUPS = {
     "publish over Kafka, confluent-kafka",
     "publish over Kafka, kafka-python",
@@ -49,7 +57,7 @@ def test_sqlite_needs_nothing_of_a_package_index_and_has_rates_to_reach(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     output = tmp_path / "found.json"
-    benchmarks.main(["publish", "listen", "--tiny", "--output", str(output)])
+    benchmarks.main(["sqlite-publish", "sqlite-listen", "--tiny", "--output", str(output)])
 
     found = json.loads(output.read_text("utf-8"))
     assert "peers" not in found
@@ -61,22 +69,22 @@ def test_sqlite_needs_nothing_of_a_package_index_and_has_rates_to_reach(
 
 
 def test_a_caller_and_a_publisher_answer_with_what_they_saw(tmp_path: pathlib.Path) -> None:
-    with peers.Child("caller", "sqlite://", str(tmp_path / "spool"), "noop") as caller:
-        seen = caller.ask("work", 20)
+    with peers.Child("paced_caller", "sqlite://", str(tmp_path / "spool"), "noop") as caller:
+        seen = caller.request("work", 20)
     assert 0 < seen["p50"] <= seen["p99"] <= seen["p99.9"] <= seen["most"]
-    with peers.Child("caller", "kafka://127.0.0.1:1", str(tmp_path / "spool"), "messagingv2") as caller:
-        assert caller.ask("divert", 0) > 0
-        assert caller.ask("work", 20)["lost"] == 0
-    with peers.Child("memory", "sqlite://", str(2**20), "") as publisher:
-        publisher.ask("prepare", 10)
-        held = publisher.ask("work", 200)
+    with peers.Child("paced_caller", "kafka://127.0.0.1:1", str(tmp_path / "spool"), "messagingv2") as caller:
+        assert caller.request("divert", 0) > 0
+        assert caller.request("work", 20)["lost"] == 0
+    with peers.Child("memory_probe", "sqlite://", str(2**20), "") as publisher:
+        publisher.request("prepare", 10)
+        held = publisher.request("work", 200)
     assert min(held["before"], held["first"], held["second"]) > 2**20
     assert (held["offered"] > 0, held["lost"]) == (True, 0)
 
 
 def test_a_child_that_dies_is_told_with_its_last_words() -> None:
-    with pytest.raises(Void, match=r"caller died: TypeError: .* missing"):
-        peers.Child("caller")
+    with pytest.raises(InvalidMeasurement, match=r"paced_caller died: TypeError: .* missing"):
+        peers.Child("paced_caller")
 
 
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

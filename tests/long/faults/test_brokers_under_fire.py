@@ -19,7 +19,7 @@ OpenCase = Callable[[Bus], Case]
 
 
 def run_under_fault(case: Case, fault: contextlib.AbstractContextManager[None]) -> None:
-    """Publish in both ways, listen with two members, have a fault under that load, and judge."""
+    """Publish in both modes, listen with two members, inject a fault meanwhile, and judge."""
     listeners = [case.listen(name, "main", work_seconds=0.001) for name in ("one", "two")]
     waits = case.publish("waiting", COUNT // 2, mode="chunk", rate=COUNT / 20)
     streams = case.publish("streaming", COUNT // 2, mode="stream", rate=COUNT / 20)
@@ -28,7 +28,7 @@ def run_under_fault(case: Case, fault: contextlib.AbstractContextManager[None]) 
     with fault:
         assert waits.count("offered") < COUNT // 2, "too late to prove anything"
         assert streams.count("offered") < COUNT // 2, "too late to prove anything"
-    # Both lose their partitions at most when it goes and when it is back.
+    # Both members may lose their partitions twice: when the broker goes and when it is back.
     verdict = case.finish({"main": 2 * 2 * BATCH_RECORDS})
     assert verdict.is_valid, verdict
     assert (verdict.acknowledged, verdict.failed) == (COUNT, 0)
@@ -43,7 +43,7 @@ def run_beside_controls(
     found = timings.measure(directory)
     assert found.calls >= COUNT // 2 - 1
     said = rows.broken_limits(found, rows.allowed_growth({}, COUNT))
-    # The 99th percentile is for a machine that has less to do: ``python -m faults``.
+    # The 99th percentile needs a machine without other load: ``python -m faults`` judges it.
     assert [each for each in said if not each.startswith("p99: ")] == []
 
 

@@ -1,4 +1,4 @@
-"""A call does not wait for a broker: beside a control, the longest of thousands is the machine's doing."""
+"""A call does not wait for a broker: a control explains the longest of thousands."""
 
 import pathlib
 import socket
@@ -18,7 +18,7 @@ OpenCase = Callable[[Bus], Case]
 
 @pytest.fixture(params=["hung", "absent"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where connections are taken and nothing is ever answered, or refused."""
+    """An address that accepts connections and never answers, or that refuses them."""
     with socket.socket() as broker:
         broker.bind(("127.0.0.1", 0))
         if request.param == "hung":
@@ -29,12 +29,12 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 def complaints(
     case: Case, directory: pathlib.Path, count: int, options: dict[str, Any], **more: Any
 ) -> list[str]:
-    """Publish, from the first call on without a broker; say what took too long."""
+    """Publish without a broker from the first call on; return the broken limits."""
     case.start_controls()
     streams = case.publish("streaming", count, mode="stream", rate=RATE, options=options, **more)
     streams.wait_for("accepted", count)
     found = timings.measure(directory)
-    # All but the first, which is judged as well.
+    # Without the first call, which is judged too.
     assert found.calls == count - 1
     return rows.broken_limits(found, rows.allowed_growth(options, count))
 

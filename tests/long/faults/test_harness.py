@@ -1,4 +1,4 @@
-"""The harness as people call it: a few faults over SQLite, and products that are broken on purpose."""
+"""The harness as a program: a few faults, and the saboteurs."""
 
 import json
 import subprocess
@@ -33,14 +33,14 @@ def test_a_few_faults_end_in_a_row_each_and_break_no_promise() -> None:
 
 
 def test_three_brokers_under_fire() -> None:
-    """One is killed, clients are cut off from all, and one from the others, where a namespace can be made."""
+    """A leader is killed, clients are cut off, and a leader is cut off, where we may make namespaces."""
     names = ["leader-killed", "client-cut-off", "leader-alone"]
     _, rows, said = called(*names)
     skipped = {name for name in names if f"{name}: skipped: it needs a network namespace" in said}
     assert [row["fault"] for row in rows] == [name for name in names if name not in skipped]
     for row in rows:
         assert row["bus"] == "confluent-kafka"
-        # Of so few calls, beside other tests, times say nothing.
+        # Times mean nothing with so few calls beside other tests.
         assert [each for each in row["broken"] if not each.startswith(("p99: ", "stall: "))] == [], said
         assert row["acknowledged"] > 0
         assert row["lost"] == row["reordered"] == row["wrong"] == 0

@@ -1,9 +1,11 @@
 """Listeners that are killed, stopped or ended: nothing is lost, little is repeated."""
 
 import signal
+from collections.abc import Callable
 
 import pytest
 
+from faults import checker
 from faults.harness import Case
 from faults.processes import BATCH_RECORDS, SOAK_FACTOR
 
@@ -12,31 +14,23 @@ QUICK_SECONDS = 0.001  # seconds for each, so that a fault hits a listener at wo
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["one-by-one", "batches"])
-def test_killed_in_the_middle_of_a_batch(case: Case, batch: bool) -> None:
-    victim = case.listen("victim", "main", work_seconds=QUICK_SECONDS, batch=batch)
-    publisher = case.publish("publisher", COUNT)
-    victim.wait_for("handled", COUNT // 5)
-    heir = case.listen("heir", "main", work_seconds=QUICK_SECONDS, batch=batch)
-    victim.kill()
-    assert publisher.count("offered") < COUNT or victim.count("handled") < COUNT, "too late to prove anything"
-    heir.wait_for("handled", 1)
-    # The heir's joining may have taken a batch from the victim, the kill another.
-    verdict = case.finish({"main": 2 * BATCH_RECORDS})
+def test_killed_in_the_middle_of_a_batch(kill_a_member: Callable[..., checker.Verdict], batch: bool) -> None:
+    verdict = kill_a_member(COUNT, work_seconds=QUICK_SECONDS, batch=batch)
     assert verdict.is_valid, verdict
     assert verdict.acknowledged == COUNT
 
 
 def test_stopped_for_longer_than_its_session(case: Case) -> None:
     case.publish("publisher", COUNT)
-    sleeper = case.listen("sleeper", "main", work_seconds=QUICK_SECONDS)
-    sleeper.wait_for("handled", COUNT // 10)
-    case.pause(sleeper)
-    handled = sleeper.count("handled")
+    stopped = case.listen("stopped", "main", work_seconds=QUICK_SECONDS)
+    stopped.wait_for("handled", COUNT // 10)
+    case.pause(stopped)
+    handled = stopped.count("handled")
     assert handled < COUNT
     other = case.listen("other", "main", work_seconds=QUICK_SECONDS)
-    # All of it but what the sleeper had committed: so its session was over.
+    # Everything but what the stopped one had committed: so its session was over.
     other.wait_for("handled", COUNT - handled)
-    sleeper.send_signal(signal.SIGCONT)
+    stopped.send_signal(signal.SIGCONT)
     verdict = case.finish({"main": 2 * BATCH_RECORDS})
     assert verdict.is_valid, verdict
 

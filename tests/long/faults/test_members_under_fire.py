@@ -1,4 +1,4 @@
-"""Members of a pool that come and go, or are at work for long: they share the work and lose none of it."""
+"""Members of a pool that come and go, or that take long for a notification: nothing is lost."""
 
 import time
 
@@ -22,7 +22,7 @@ def test_members_join_and_leave_under_load(case: Case) -> None:
             time.sleep(0.1)
         extra.terminate()
         changes += 2
-    # With each of them a batch of either member may have been under way.
+    # At each change both members may have been handling a batch.
     verdict = case.finish({"main": 2 * changes * BATCH_RECORDS})
     assert verdict.is_valid, verdict
     assert sum(each.count("handled") for each in case.listeners[1:]), "no new member had a share"

@@ -1,4 +1,4 @@
-"""Pools side by side: what one refuses, what is poison, and how slow one is concerns no other."""
+"""Pools side by side: refusals, poison messages and slowness of one do not affect another."""
 
 from collections.abc import Callable
 

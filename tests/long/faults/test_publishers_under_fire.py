@@ -1,4 +1,4 @@
-"""Publishers that are killed or fork, a clock that is stepped under everybody."""
+"""Publishers that are killed or fork, and clocks that are stepped."""
 
 import functools
 
@@ -58,10 +58,10 @@ def test_clocks_that_are_stepped_an_hour_either_way(case: Case) -> None:
     picky.wait_for("refused", 1)
     for step in (STEP_FORWARD, STEP_BACK, STEP_BACK, STEP_FORWARD):
         goal = min(handled() + COUNT // 8, COUNT)
-        # One of the two members: they disagree about the time.
+        # The clock of one member only: the two disagree about the time.
         for each in (picky, publisher):
             each.send_signal(step)
-        wait_until(functools.partial(reached, goal), "the work to go on")
+        wait_until(functools.partial(reached, goal), "progress")
     verdict = case.finish({"main": 2 * BATCH_RECORDS})
     assert verdict.is_valid, verdict
     assert verdict.refused

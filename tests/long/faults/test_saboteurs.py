@@ -1,4 +1,4 @@
-"""Products that are broken on purpose: the checker catches each of them.
+"""The checker catches each saboteur.
 
 ``IgnoresDeliveryErrors`` is in ``test_full_disks``, where there are errors to ignore.
 """
@@ -22,7 +22,7 @@ def case(sqlite_bus: Bus, open_case: OpenCase) -> Case:
 
 
 def kill(case: Case, saboteur: str) -> checker.Verdict:
-    # All is there, so that its first batch is a whole one; it is kill in the middle of that.
+    # All is there, so its first batch is a full one; it is killed in the middle of that.
     case.publish("publisher", COUNT).wait_for_exit()
     victim = case.listen("victim", "main", work_seconds=0.02, saboteur=saboteur)
     victim.wait_for("handled", BATCH_RECORDS // 2)
@@ -51,7 +51,7 @@ def refuse(case: Case, saboteur: str) -> checker.Verdict:
 
 
 def finish_behind(case: Case, pools: dict[str, int]) -> checker.Verdict:
-    """Judge when all has gone by: what is published last has been handled by every pool."""
+    """Judge when every pool has handled what is published last."""
     for each in case.publishers:
         each.wait_for_exit()
     case.publish("last", 200).wait_for_exit()

@@ -1,4 +1,4 @@
-"""The spool on a real broker that is killed, under real processes that are killed, on a disk that is full.
+"""The spool, with a broker and publishers that are killed and with a full disk.
 
 Judged from the histories of the processes and of a plain consumer that knows nothing of this package.
 """
@@ -67,7 +67,7 @@ class SpoolCase:
         return path.read_bytes().count(b'"acknowledged"') if path.exists() else 0
 
     def flush(self) -> int:
-        """Run the command that sends what processes left."""
+        """Run the command that sends what processes left in the spool."""
         url = f"{self.cluster.url}/?client={self.client}"
         command = [sys.executable, "-m", "notifier_kafka.cli.main", "--transport-url", url]
         argv = [*command, "spool", "flush", "--directory", str(self.spool), "--timeout", str(TIMEOUT_SECONDS)]
@@ -103,7 +103,7 @@ def test_broker_and_publisher_are_killed_and_what_was_acknowledged_arrives_in_or
     before = case.acknowledged("ann")
     assert before < COUNT, "the publisher was killed too late to prove anything"
     ann = case.publish(plans[0])
-    wait_until(lambda: case.acknowledged("ann") > before, "the publisher's second life")
+    wait_until(lambda: case.acknowledged("ann") > before, "the publisher's second process")
     case.cluster.start()
     assert [ann.wait(TIMEOUT_SECONDS), ben.wait(TIMEOUT_SECONDS)] == [0, 0]
     assert case.flush() == 0
@@ -128,7 +128,7 @@ def test_a_disk_that_is_full_costs_what_is_told_and_nothing_else(case: SpoolCase
     assert verdict.is_valid, str(verdict)
     assert verdict.failed > 0
     assert verdict.handled > 1_000
-    # Each is either on the topic or was given back to the program, and none is both.
+    # Each is either on the topic or reported as failed, and none is both.
     assert verdict.handled + verdict.failed == count
 
 

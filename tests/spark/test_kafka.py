@@ -144,7 +144,7 @@ def test_a_topic_that_is_deleted_when_it_is_to_be_read(
     with (
         at("batch 1: planned", lambda: admin.delete_topic("gone.info")),
         pytest.raises(
-            LogUnusable, match=r"topic gone\.info, partition 0: .* are gone, with the topic"
+            LogUnusable, match=r"topic gone\.info, partition 0: .* were deleted with the topic"
         ) as caught,
     ):
         made.run(spark, rig.limits(), [output], ["gone", "stays"])

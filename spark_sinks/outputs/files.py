@@ -145,6 +145,8 @@ def read(directory: Path, kind: str = "parquet") -> list[dict[str, Any]]:
 def table(directory: Path, kind: str = "parquet") -> pa.Table:
     """Return the valid rows of a directory: for each metric and window those of the latest batch."""
     done = written_batches(directory)
+    for other in {batch.get("format", kind) for batch in done.values()} - {kind}:
+        raise ConfigurationError(f"output {directory} holds {other}, not {kind}")
     try:
         return latest_rows(directory, sorted(done), kind)
     except FileNotFoundError as error:

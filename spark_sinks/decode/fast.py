@@ -71,19 +71,18 @@ def decode(
     ``needed`` is a condition on the texts that selects the payloads to parse; without it all are
     parsed. Persist the result before filtering it: otherwise the filter is computed twice.
     """
-    usual = F.col("is_fast")
-    cut = _split_generated_code(_with_outline(raw)).withColumn(
-        "cut", F.when(usual if needed is None else usual & needed, _payload_text())
-    )
-    taken = cut.withColumn("text", _payload_json())
-    return taken.select(
+    is_fast = F.col("is_fast")
+    payload_text = F.when(is_fast if needed is None else is_fast & needed, _payload_text())
+    found = _split_generated_code(_with_outline(raw)).withColumn("payload_text", payload_text)
+    found = found.withColumn("payload_json", _payload_json())
+    return found.select(
         *POSITION,
         "logged",
         F.lit(None).cast("string").alias("reason"),
         *_TEXTS,
         "timestamp",
         "is_fast",
-        strict_json.parse_leniently(F.col("text")).alias("payload"),
+        strict_json.parse_leniently(F.col("payload_json")).alias("payload"),
         F.lit(None).cast("variant").alias("context"),
         *event_time_columns(clock),
     )
@@ -178,9 +177,9 @@ def _payload_text() -> Column:
 
 def _payload_json() -> Column:
     """Unescape the payload of an envelope, which is JSON text in a JSON string."""
-    cut, enveloped = F.col("cut"), F.col("outline") < len(_OUTLINES) // 2
+    text, enveloped = F.col("payload_text"), F.col("outline") < len(_OUTLINES) // 2
     # Most such texts have no other escapes than quotation marks: they need no parser.
-    simple = F.replace(cut, F.lit('\\"'), F.lit('"'))
-    whole = F.try_parse_json(F.concat(F.lit('"'), cut, F.lit('"')))
+    simple = F.replace(text, F.lit('\\"'), F.lit('"'))
+    whole = F.try_parse_json(F.concat(F.lit('"'), text, F.lit('"')))
     unquoted = F.when(~simple.contains("\\"), simple).otherwise(F.try_variant_get(whole, "$", "string"))
-    return F.when(F.is_valid_utf8(cut), F.when(enveloped, unquoted).otherwise(cut))
+    return F.when(F.is_valid_utf8(text), F.when(enveloped, unquoted).otherwise(text))

@@ -1,9 +1,9 @@
-"""The short way for records whose headers and outline are those that this package writes.
+"""Decodes records quickly whose headers and outline are those that this package writes.
 
-Their members are in the headers, and again at fixed places of the value: what stands there
-is compared, not parsed. Such a record is taken at its word: its payload is looked into only
-where a metric needs it, while ``decode`` would have found out that it is no JSON. Everything
-else goes the long way, which is several times as long.
+Their members are in the headers and again at known places of the value, where they are compared,
+not parsed. The payload is parsed only when a metric needs it, so a payload that is not JSON may
+go unnoticed, unlike in ``full``. All other records are left to ``full``, which takes several times
+as long.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -22,20 +22,20 @@ from spark_sinks.decode.full import (
 )
 
 CONTENT_TYPE = "application/json"
-# The members that are texts, in their order in the value, with the headers that repeat them.
+# The text members in the order of the value, and the headers that repeat them.
 _TEXTS = {
     "message_id": "message-id",
     "publisher_id": "publisher-id",
     "event_type": "event-type",
     "priority": "priority",
 }
-# The first two headers are always the same; the others have come in more than one order.
+# The first two headers are always the same. The order of the others has varied between releases.
 _OTHER_HEADERS = range(2, 1 + len(_TEXTS))
 TIMESTAMP_LENGTH = len("0000-00-00 00:00:00.000000")
 
 _ENVELOPE = f'{{"{VERSION_MEMBER}": "{VERSION}", "{MESSAGE_MEMBER}": "'
-# The ways that our two JSON libraries spell the object, in an envelope and alone: what comes
-# before it and after, the quotation mark, and what follows a colon or comma.
+# The outlines that our two JSON libraries write, in an envelope and alone: the text before and
+# after the object, its quotation mark, and the space after a colon or comma.
 _OUTLINES = [
     (before, after, quote, space)
     for before, after, quote in ((_ENVELOPE, '"}', '\\"'), ("", "", '"'))
@@ -44,9 +44,9 @@ _OUTLINES = [
 
 
 def _outline_pieces(before: str, after: str, quote: str, space: str) -> list[str]:
-    """Spell what stands around the texts, the payload and the time, in their order."""
+    """Return the fixed pieces around the texts, the payload and the time, in their order."""
     members = [*_TEXTS, "payload", "timestamp", "_context"]
-    # Between two members the comma, and of texts the quotation marks.
+    # Texts have quotation marks, and members are separated by commas.
     opens = [quote if name in (*_TEXTS, "timestamp") else "" for name in members]
     closes = ["", *(f"{mark},{space}" for mark in opens)]
     made = [
@@ -58,7 +58,7 @@ def _outline_pieces(before: str, after: str, quote: str, space: str) -> list[str
 
 _PIECES = [_outline_pieces(*each) for each in _OUTLINES]
 _PAYLOAD, _TIMESTAMP, _END = len(_TEXTS), len(_TEXTS) + 1, len(_TEXTS) + 2
-# Their lengths: of all that precedes the payload but the texts, and of what follows it.
+# The lengths of what precedes the payload, without the texts, and of what follows it.
 _BEFORE = [sum(map(len, each[: _PAYLOAD + 1])) for each in _PIECES]
 _AFTER = [len(each[_TIMESTAMP]) + TIMESTAMP_LENGTH + len(each[_END]) for each in _PIECES]
 
@@ -66,48 +66,47 @@ _AFTER = [len(each[_TIMESTAMP]) + TIMESTAMP_LENGTH + len(each[_END]) for each in
 def decode(
     raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE, needed: Column | None = None
 ) -> DataFrame:
-    """Return a row for every record; those that are ``usual`` are decoded as by ``decode.decode``.
+    """Return a row for every record. Rows with ``is_fast`` are the same as those of ``full.decode``.
 
-    ``needed`` tells by the texts whose payload is looked into; without it all are. Do not
-    filter what is returned before it is kept: the filter would be computed beside it, anew.
+    ``needed`` is a condition on the texts that selects the payloads to parse; without it all are
+    parsed. Persist the result before filtering it: otherwise the filter is computed twice.
     """
-    usual = F.col("is_fast")
-    cut = _split_generated_code(_with_outline(raw)).withColumn(
-        "cut", F.when(usual if needed is None else usual & needed, _payload_text())
-    )
-    taken = cut.withColumn("text", _payload_json())
-    return taken.select(
+    is_fast = F.col("is_fast")
+    payload_text = F.when(is_fast if needed is None else is_fast & needed, _payload_text())
+    found = _split_generated_code(_with_outline(raw)).withColumn("payload_text", payload_text)
+    found = found.withColumn("payload_json", _payload_json())
+    return found.select(
         *POSITION,
         "logged",
         F.lit(None).cast("string").alias("reason"),
         *_TEXTS,
         "timestamp",
         "is_fast",
-        strict_json.parse_leniently(F.col("text")).alias("payload"),
+        strict_json.parse_leniently(F.col("payload_json")).alias("payload"),
         F.lit(None).cast("variant").alias("context"),
         *event_time_columns(clock),
     )
 
 
 def _split_generated_code(frame: DataFrame) -> DataFrame:
-    """Have what comes before this and what comes behind compiled as two methods.
+    """Make Spark generate two methods: one for the steps before this, one for those after it.
 
-    Spark makes one Java method of all that a record goes through, and does without where that is
-    larger than a JVM compiles (``hugeMethodLimit``): then each record takes a third longer. There
-    are never so many partitions, so nothing is coalesced.
+    Spark generates one Java method for all steps of a record. It generates none when that would be
+    larger than a JVM compiles (``hugeMethodLimit``), and each record takes a third longer. The
+    number of partitions is never this high, so nothing is coalesced.
     """
     return frame.coalesce(1 << 20)
 
 
 def _with_outline(raw: DataFrame) -> DataFrame:
-    """Add the texts in the headers, the time in the value, and whether that has an outline of ours."""
+    """Add the texts from the headers, the time from the value, and whether its outline is ours."""
     found = raw.select(
         *POSITION,
         F.col("timestamp").alias("logged"),
         "value",
         *_header_texts(),
     )
-    # By its first few bytes a record has one outline, and the others need not be compared.
+    # The first bytes determine the outline, so only one needs comparing.
     outline = F.lit(None).cast("int")
     for number, pieces in enumerate(_PIECES):
         outline = F.when(_value_text().startswith(pieces[0]), number).otherwise(outline)
@@ -115,7 +114,7 @@ def _with_outline(raw: DataFrame) -> DataFrame:
     sound = ~members.contains('"') & ~members.contains("\\") & F.is_valid_utf8(members)
     sound &= F.col("priority").isin(*PRIORITY_NAMES) & (F.octet_length("value") <= MAX_VALUE_BYTES)
     found = found.withColumn("outline", F.when(sound, outline))
-    # On bytes: text would have to be counted from its beginning.
+    # On bytes: positions in text are counted from its beginning.
     tail = F.substring("value", -_by_outline(_AFTER), 1 << 10)
     stamp = F.substring(
         "value", -_by_outline([TIMESTAMP_LENGTH + len(each[_END]) for each in _PIECES]), TIMESTAMP_LENGTH
@@ -126,7 +125,7 @@ def _with_outline(raw: DataFrame) -> DataFrame:
 
 
 def _header_texts() -> list[Column]:
-    """Take the texts out of the headers: null where these are not ours."""
+    """Return the texts from the headers, null when these are not ours."""
     headers = F.col("headers")
     ours = (F.size(headers) == 1 + len(_TEXTS)) & (headers[0]["key"] == "content-type")
     ours &= headers[0]["value"].cast("string") == CONTENT_TYPE
@@ -142,7 +141,7 @@ def _header_texts() -> list[Column]:
 
 
 def _matches_outline() -> Column:
-    """Tell whether the value is nothing but the outline, the texts, a payload and a time."""
+    """Return whether the value consists of the outline, the texts, a payload and a time."""
     pieces = [_by_outline([each[place] for each in _PIECES]) for place in range(len(_PIECES[0]))]
     texts = [each for name, piece in zip(_TEXTS, pieces, strict=False) for each in (piece, F.col(name))]
     stamp, digits = F.col("timestamp"), ("0", "9")
@@ -150,7 +149,7 @@ def _matches_outline() -> Column:
         _value_text().startswith(F.concat(*texts, pieces[_PAYLOAD]))
         & F.col("tail").startswith(pieces[_TIMESTAMP])
         & F.col("tail").endswith(pieces[_END])
-        # What was read as a time, and not trimmed for that, holds nothing that would end a text.
+        # A valid time that begins and ends with digits contains no quotation mark.
         & F.col("event_time").isNotNull()
         & F.substring(stamp, 1, 1).between(*digits)
         & F.substring(stamp, -1, 1).between(*digits)
@@ -158,17 +157,17 @@ def _matches_outline() -> Column:
 
 
 def _value_text() -> Column:
-    # No column: it would be copied from step to step, as the value is.
+    # Not a column: that would be copied from step to step, as the value is.
     return F.col("value").cast("string")
 
 
 def _by_outline(values: list[str] | list[int]) -> Column:
-    """Return a value that depends on the outline."""
+    """Return the value for the record's outline."""
     return F.get(F.array(*map(F.lit, values)), F.col("outline"))
 
 
 def _payload_text() -> Column:
-    """Cut the payload out: as bytes, whose places are known."""
+    """Cut the payload out of the bytes, where its position is known."""
     start = _by_outline(_BEFORE)
     for name in _TEXTS:
         start += F.octet_length(name)
@@ -177,10 +176,10 @@ def _payload_text() -> Column:
 
 
 def _payload_json() -> Column:
-    """Take the payload of an envelope for what it is: JSON text in a JSON string."""
-    cut, enveloped = F.col("cut"), F.col("outline") < len(_OUTLINES) // 2
-    # Most such texts have escaped quotation marks alone, for which no parser is needed.
-    simple = F.replace(cut, F.lit('\\"'), F.lit('"'))
-    whole = F.try_parse_json(F.concat(F.lit('"'), cut, F.lit('"')))
+    """Unescape the payload of an envelope, which is JSON text in a JSON string."""
+    text, enveloped = F.col("payload_text"), F.col("outline") < len(_OUTLINES) // 2
+    # Most such texts have no other escapes than quotation marks: they need no parser.
+    simple = F.replace(text, F.lit('\\"'), F.lit('"'))
+    whole = F.try_parse_json(F.concat(F.lit('"'), text, F.lit('"')))
     unquoted = F.when(~simple.contains("\\"), simple).otherwise(F.try_variant_get(whole, "$", "string"))
-    return F.when(F.is_valid_utf8(cut), F.when(enveloped, unquoted).otherwise(cut))
+    return F.when(F.is_valid_utf8(text), F.when(enveloped, unquoted).otherwise(text))

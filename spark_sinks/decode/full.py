@@ -1,7 +1,7 @@
-"""Records to notifications, on the JVM: what ``notifier_kafka.wire.codec.decode`` does, by columns.
+"""Decodes records on the JVM, by columns, as ``notifier_kafka.wire.codec.decode`` does.
 
-Every form is recognised for each record: the v2 envelope, the flat object, CloudEvents
-structured and binary. The same records are malformed, for the same reasons.
+It recognises every form for each record: the v2 envelope, the flat object, structured and binary
+CloudEvents. The same records are malformed, for the same reasons.
 """
 
 import datetime
@@ -19,17 +19,17 @@ RAW_SCHEMA = (
     "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, "
     "headers array<struct<key: string, value: binary>>"
 )
-"""What every source yields."""
+"""The columns of every source."""
 
 MAX_VALUE_BYTES = 8 * 1024 * 1024
-"""Bytes of the largest value that is read: one needs many times its size of memory here."""
+"""The most bytes of a value: decoding takes many times as much memory."""
 
 OLDEST_RECORD, NEWEST_RECORD = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 2100))
-"""What lies beyond these is no time when something was logged."""
+"""A record's time outside of these is invalid."""
 
 POSITION = ("topic", "partition", "offset")
 
-# The members of a notification, and what CloudEvents call the same.
+# The members of a notification, and their names in CloudEvents.
 _TEXTS = {
     "message_id": "id",
     "publisher_id": "source",
@@ -42,11 +42,12 @@ _REQUIRED = ("specversion", "id", "type", "source")
 
 
 def decode(raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE) -> DataFrame:
-    """Return the notifications and, with a ``reason``, the malformed.
+    """Return a row for each record; malformed ones have a ``reason``.
 
-    Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for what is a
-    notification), its texts, ``payload`` and ``context`` as VARIANT, and ``time``: the event's
-    in UTC, or the record's where that is missing or absurd, which ``misdated`` tells.
+    Columns: ``topic``, ``partition``, ``offset``, ``logged``, ``reason`` (null for a
+    notification), the texts, ``payload`` and ``context`` as VARIANT, and ``time``. That is the
+    event's time in UTC. If it is missing or not credible, ``misdated`` is set and ``time`` is the
+    record's.
     """
     read = compute_once(_find_object(_parse_values(raw)), *POSITION, "logged", "form", "fault", *_members())
     fields = compute_once(
@@ -57,27 +58,27 @@ def decode(raw: DataFrame, clock: ClockTolerance = DEFAULT_TOLERANCE) -> DataFra
 
 
 def compute_once(frame: DataFrame, *columns: str | Column) -> DataFrame:
-    """Select columns such that each is computed once, whatever is done with it further on.
+    """Select columns so that each is computed only once, whatever later steps do with it.
 
-    Spark's optimizer puts an expression in the place of the column that it makes, for
-    filters always: with ours, which are large and nested, a single ``where`` took minutes to
-    plan. It leaves alone what a generator yields, so this is one that yields one row.
+    Spark's optimizer replaces a column by its expression, for filters always. Ours are large and
+    nested: planning a single ``where`` took minutes. The optimizer does not do that for the output
+    of a generator, so this is a generator of one row.
     """
     return frame.select(F.inline(F.array(F.struct(*columns))))
 
 
 def notifications(decoded: DataFrame) -> DataFrame:
-    """Return the notifications alone."""
+    """Return only the notifications."""
     return decoded.where(F.col("reason").isNull()).drop("reason")
 
 
 def malformed(decoded: DataFrame) -> DataFrame:
-    """Return where the malformed records lie, and why each is one."""
+    """Return the positions of the malformed records, and the reasons."""
     return decoded.where(F.col("reason").isNotNull()).select(*POSITION, "logged", "reason")
 
 
 def _parse_values(raw: DataFrame) -> DataFrame:
-    """Parse the value, and tell the form that the headers announce."""
+    """Parse the value, and find the form that the headers announce."""
     text = F.col("value").cast("string")
     has = F.exists("headers", lambda h: h["key"] == "ce_specversion")
     content_type = F.exists(
@@ -103,7 +104,7 @@ def _parse_values(raw: DataFrame) -> DataFrame:
 
 
 def _find_object(layers: DataFrame) -> DataFrame:
-    """Find the object that holds the members, in an envelope or not."""
+    """Find the object with the members, inside an envelope or not."""
     layers = _parsed(layers, "text", "outer")
     outer = F.col("outer")
     version, message = (member(outer, n) for n in (codec.VERSION_MEMBER, codec.MESSAGE_MEMBER))
@@ -147,9 +148,9 @@ def _parsed(frame: DataFrame, text: str, name: str) -> DataFrame:
 
 
 def _object_reason() -> Column:
-    """Say why there is no object to take members from, null when there is one."""
+    """Return why there is no object with members, null when there is one."""
     text, body, form = F.col("text"), F.col("body"), F.col("form")
-    # The outer layer of a usual envelope holds one text; its depth is that of the text.
+    # The outer object of an envelope holds one text: the depth of that text counts.
     enveloped = form == "envelope"
     return (
         F.when(text.isNull(), "a tombstone")
@@ -180,7 +181,7 @@ def _is_object(text: Column) -> Column:
 
 
 def _header(name: str) -> Column:
-    """Return the text of a CloudEvent's attribute in the headers; the last one counts."""
+    """Return the text of a CloudEvent's attribute in the headers; the last one wins."""
     found = F.filter("headers", lambda h: (h["key"] == f"ce_{name}") & h["value"].isNotNull())
     return F.try_element_at(found, F.lit(-1))["value"].cast("string")
 
@@ -190,7 +191,7 @@ def _is(form: str) -> Column:
 
 
 def _members() -> list[Column]:
-    """Take the members out of the object or the headers, with what there is to say of each."""
+    """Extract the members from the object or the headers, with the problems of each."""
     inner, event = F.col("inner"), _is("binary") | _is("structured")
     made = [_member(name, attribute) for name, attribute in _TEXTS.items()]
     context = F.when(_is("binary"), _header("context")).when(
@@ -230,7 +231,7 @@ def _has_garbled_header() -> Column:
 
 
 def _reason() -> Column:
-    """Say why a record is not a notification, null when it is one."""
+    """Return why a record is not a notification, null when it is one."""
     event = _is("binary") | _is("structured")
     context, context_text = F.col("context"), F.col("context_text")
     reason = F.when(F.col("fault").isNotNull(), F.col("fault"))
@@ -280,15 +281,15 @@ def _texts() -> list[Column]:
 
 
 def _unquote(source: Column) -> Column:
-    # The function is meant for forms: it makes a space of a plus, and refuses a lone percent.
+    # The function is for HTML forms: it turns a plus into a space, and refuses a lone percent sign.
     escaped = F.regexp_replace(F.replace(source, F.lit("+"), F.lit("%2B")), r"%(?![0-9A-Fa-f]{2})", "%25")
     return F.when(source.contains("%"), F.try_url_decode(escaped)).otherwise(source)
 
 
 def parsed_timestamp() -> Column:
-    """Return the ``timestamp`` as a time, null for what is none."""
+    """Return the ``timestamp`` as a time, null when it is not valid."""
     text = F.col("timestamp")
-    # A bare time of day would be taken for one of today.
+    # Spark would read a bare time of day as today's.
     dashed = (
         (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & (F.length(text) >= len(_DAY))
     )
@@ -299,9 +300,9 @@ _DAY = "0000-00-00"
 
 
 def record_time() -> Column:
-    """Return when a record was logged; where that is absurd, when its event was, else the ``OLDEST_RECORD``.
+    """Return the record's time. If it is invalid, return the event's time, or else ``OLDEST_RECORD``.
 
-    In a topic of Kafka's it is as a rule the producer who says so: any number, or -1 for none.
+    In Kafka usually the producer sets it: it may be any number, or -1 for none.
     """
     logged, found = F.col("logged"), F.col("event_time")
     sound = (
@@ -311,9 +312,9 @@ def record_time() -> Column:
 
 
 def event_time_columns(clock: ClockTolerance) -> list[Column]:
-    """Return the time that counts, and whether that is the record's for want of a better one."""
+    """Return the ``time`` that counts, and whether the event's own was not usable: ``misdated``."""
     logged, found = F.col("logged"), F.col("event_time")
-    # In whole microseconds: to add an interval to a time goes by way of the calendar.
+    # In integers of microseconds: arithmetic of intervals would use the calendar.
     ahead = F.unix_micros(found) - F.unix_micros(logged)
     sound = F.coalesce(ahead.between(-clock.behind * 1_000_000, clock.ahead * 1_000_000), never())
     return [F.when(sound, found).otherwise(logged).alias("time"), (~sound).alias("misdated")]

@@ -1,7 +1,7 @@
-"""Notifications to a summary: grouped once, by everything that any metric tells apart.
+"""Notifications to a summary: one grouping by everything that any metric distinguishes.
 
-This is what Spark does, where the notifications are; ``rollup`` makes the partials of each
-metric of the small result.
+Spark does this where the notifications are; ``rollup`` makes each metric's partials from the
+small result.
 """
 
 import functools
@@ -30,7 +30,7 @@ _MICROSECOND = "0.000001"
 
 
 def prepare(decoded: DataFrame, metrics: Sequence[Metric], *more: Column) -> DataFrame:
-    """Take from decoded notifications what the metrics need: few small columns, fit to be kept."""
+    """Select what the metrics need from decoded notifications: few small columns, cheap to persist."""
     own = {
         name: column for index in range(len(metrics)) for name, column in _own_columns(metrics, index).items()
     }
@@ -39,7 +39,7 @@ def prepare(decoded: DataFrame, metrics: Sequence[Metric], *more: Column) -> Dat
 
 
 def summarise(prepared: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
-    """Group once by all that any metric tells apart. Malformed records are counted by reason.
+    """Group once by everything that any metric distinguishes. Malformed records are counted by reason.
 
     Each metric has its ``group`` and, unless it counts every notification, ``selected``.
     """
@@ -62,12 +62,12 @@ def summarise(prepared: DataFrame, metrics: Sequence[Metric]) -> DataFrame:
 
 
 def single_event(metrics: Sequence[Metric]) -> list[Metric]:
-    """List the metrics that are made of single notifications."""
+    """List the metrics of single notifications: all but durations."""
     return [metric for metric in metrics if not isinstance(metric.value, Duration)]
 
 
 def group(made: Sequence[Column]) -> Column:
-    """Spell texts as a JSON array."""
+    """Return texts as a JSON array."""
     return (
         F.to_json(F.array(*made).cast("array<string>"), {"ignoreNullFields": "false"})
         if made
@@ -96,7 +96,7 @@ def _added_columns(metrics: Sequence[Metric]) -> list[Column]:
 
 
 def _root_texts(grouped: Sequence[Metric]) -> list[str]:
-    """List the texts of a notification that tell groups apart."""
+    """List the notification's own texts that the summary is grouped by."""
     found = {"priority"}
     for metric in grouped:
         found |= {path.root for _, path in metric.group_by if path.root not in TREES}
@@ -137,12 +137,12 @@ def _latency() -> Column:
 
 
 def _is_plain_latency(metric: Metric) -> bool:
-    """Tell whether a metric is the latency of everything, which is the difference of what is kept anyway."""
+    """Tell whether a metric is the latency of every notification: it needs no column of its own."""
     return isinstance(metric.value, Latency) and metric.selection == Selection()
 
 
 def _number(value: FieldPath | Latency) -> Column:
-    # Whole microseconds add up in a tenth of the time that decimals take.
+    # Integers add up in a tenth of the time of decimals.
     return expressions.number(value) if isinstance(value, FieldPath) else _latency()
 
 

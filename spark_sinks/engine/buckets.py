@@ -1,8 +1,8 @@
-"""Buckets that hold values: logarithmic for percentiles, of the user's bounds for histograms.
+"""Buckets of values: logarithmic for percentiles (as in DDSketch), by the user's bounds for histograms.
 
-A logarithmic bucket holds what lies between two powers of GROWTH, and its middle is at
-most MAX_RELATIVE_ERROR away from each of them, relatively. Counts of buckets add up, so a percentile is
-the same whether it was made of one batch or of a hundred. Imports no pyspark.
+A logarithmic bucket holds the values between two powers of GROWTH. The relative error of its
+middle is at most MAX_RELATIVE_ERROR. Counts of buckets add up, so a percentile does not depend on
+the number of batches. Imports no pyspark.
 """
 
 import math
@@ -27,7 +27,7 @@ def middle(bucket: int) -> float:
 
 
 def items(values: pa.ChunkedArray, metric: Metric) -> pa.ChunkedArray:
-    """Return the buckets of numbers that are not negative, for kinds that have one, as text."""
+    """Return the buckets of numbers from 0 on, as text; null for kinds without buckets."""
     if metric.kind == "percentiles":
         index = pc.add(pc.ceil(pc.divide(pc.ln(values), LOG_OF_GROWTH)), INDEX_SHIFT)
         found = pc.if_else(pc.equal(values, 0), 0.0, index)

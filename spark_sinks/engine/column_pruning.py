@@ -1,4 +1,4 @@
-"""Which notifications some metric looks into, told by their texts alone."""
+"""Which notifications need their payload parsed, judged by their texts."""
 
 import functools
 import operator
@@ -13,7 +13,7 @@ from spark_sinks.language.metrics import Duration, Metric
 
 
 def payload(metrics: Sequence[Metric]) -> Column:
-    """Tell whether a metric needs the payload of a notification."""
+    """Return whether any metric needs the payload of a notification."""
     wanted = [_of(metric) for metric in metrics if _looks_inside(metric)]
     return functools.reduce(operator.or_, wanted, never())
 

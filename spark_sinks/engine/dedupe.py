@@ -1,8 +1,7 @@
-"""Each notification once: duplicates by message id, in a batch and among those before it.
+"""Deduplicates notifications by message id, within a batch and against earlier batches.
 
-Of every record its hash, its place and when it was logged, 24 bytes, are brought to the
-driver: to find what stands twice among some millions of them takes less there than to sort
-them through Spark.
+The hash of the id, the place and the time of every record, 24 bytes, go to the driver: for some
+millions of records, finding duplicates there is faster than sorting them in Spark.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,12 +15,12 @@ from notifier_kafka.contract.driver import Span
 from spark_sinks.decode.full import POSITION
 
 DUPLICATE = "duplicate"
-"""The ``reason`` of what was counted already."""
+"""The ``reason`` of a record that was counted before."""
 
 
 def place(spans: Sequence[Span]) -> Column:
     """Return one number for topic, partition and offset, in their order."""
-    # Partitions are numbered through: bits for topic and partition each would be few of either.
+    # One number for topic and partition: separate bit fields would be too narrow.
     first: dict[str, int] = {}
     for number, (topic, partition) in enumerate(_partitions(spans)):
         first.setdefault(topic, number - partition)
@@ -32,7 +31,7 @@ def place(spans: Sequence[Span]) -> Column:
 
 
 def add_positions(kept: DataFrame, spans: Sequence[Span]) -> DataFrame:
-    """Add topic, partition and offset, which ``prepare`` left out."""
+    """Add topic, partition and offset, which ``prepare`` replaced by the place."""
     topics, numbers = zip(*_partitions(spans), strict=True)
     number = F.shiftright("place", _OFFSET_BITS).cast("int")
     added = {
@@ -52,31 +51,31 @@ def _partitions(spans: Sequence[Span]) -> list[tuple[str, int]]:
 
 
 _OFFSET_BITS = 40
-"""Of an offset in a place."""
+"""The bits of the offset in a place."""
 _EARLIER_BATCH = -1
-"""The place of what an earlier batch has seen."""
+"""The place of a record of an earlier batch."""
 SEEN = pa.schema({"id": pa.int64(), "logged": pa.int64()})
-"""What is kept of each notification: a hash of its id, and microseconds."""
+"""What is stored of each notification: the hash of its id, and its record's time in microseconds."""
 
 
 def prepare(prepared: DataFrame, spans: Sequence[Span]) -> DataFrame:
-    """Add a hash of the message id of each notification, and the place of each record for its position."""
+    """Replace the message id by its hash, and topic, partition and offset by the place."""
     known = F.col("reason").isNull() & F.col("message_id").isNotNull()
     added = {"id": F.when(known, F.xxhash64("message_id")), "place": place(spans)}
     return prepared.withColumns(added).drop("message_id", *POSITION)
 
 
 def ids(found: pa.Table) -> pa.Table:
-    """Return the ``id`` of each notification, when it was ``logged``, and its ``place``."""
+    """Return the ``id``, ``logged`` and ``place`` of each notification that has an id."""
     known = found.select(["id", "logged", "place"]).drop_null()
     return known.set_column(1, "logged", known["logged"].cast(pa.int64()))
 
 
 def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.Array:
-    """Return the places of what was counted before or stands there again; ``known`` are the ``ids``.
+    """Return the places of duplicates; ``known`` is what ``ids`` returned.
 
-    Copies belong together while each was logged within ``horizon`` seconds of the one before.
-    Of those the earliest counts, or the one that an earlier batch has counted.
+    Copies belong together while each was recorded within ``horizon`` seconds of the previous one.
+    The earliest of them counts, or the one that an earlier batch has counted.
     """
     hashes = pc.unique(known["id"])
     old = pa.concat_tables([SEEN.empty_table(), *_sieved(seen, hashes)])
@@ -103,18 +102,18 @@ def duplicates(known: pa.Table, seen: Iterable[pa.Table], horizon: float) -> pa.
 
 
 def _sieved(seen: Iterable[pa.Table], hashes: pa.Array) -> Iterator[pa.Table]:
-    """Return what earlier batches have of hashes, and a little more."""
+    """Return the rows of earlier batches that may have one of the hashes."""
     sieve = None
     for each in seen:
-        # Not made where nothing was seen before: that takes as long as all else.
+        # Made only when it is needed: it takes as long as everything else.
         sieve = _sieve(hashes) if sieve is None else sieve
         yield each.filter(_passes(each["id"], sieve))
 
 
 def _sieve(ids: pa.Array) -> pa.Array:
-    """Mark the low bits of each id, in a table of eight to sixteen times as many.
+    """Mark the low bits of each id in a table that is eight to sixteen times as large.
 
-    Batches before may have ten times as many ids, and to look each up costs 70 times a look at this.
+    Earlier batches may have ten times as many ids, and an exact lookup costs 70 times as much.
     """
     size = 1 << (8 * max(len(ids), 1)).bit_length()
     marks = bytearray(size)
@@ -124,12 +123,12 @@ def _sieve(ids: pa.Array) -> pa.Array:
 
 
 def _passes(ids: pa.ChunkedArray, sieve: pa.Array) -> pa.ChunkedArray:
-    """Tell of each id whether one with the same low bits is marked."""
+    """Return for each id whether its low bits are marked."""
     return pc.cast(pc.take(sieve, pc.bit_wise_and(ids, len(sieve) - 1)), pa.bool_())
 
 
 def mark_duplicates(placed: DataFrame, gone: pa.Array) -> DataFrame:
-    """Give what is a duplicate a reason not to be counted."""
+    """Set the ``reason`` of the records at the places of duplicates."""
     if not len(gone):
         return placed
     listed = placed.sparkSession.createDataFrame(pa.table({"gone": gone}))

@@ -1,8 +1,8 @@
-"""Durations: starts and ends are kept as they come, and paired when figures are made.
+"""Durations: starts and ends are stored as they come, and paired when rows are made.
 
-A start may come batches before its end, or after it. So what is kept beside the partials is
-each start and each end; an end is paired with the latest start before it with the same key,
-which does not depend on the order in which they came.
+A start may come batches before its end, or after it. So each start and each end is stored beside
+the partials. An end is paired with the latest start before it with the same key, which does not
+depend on the order of arrival.
 """
 
 import json
@@ -31,7 +31,7 @@ EVENT = pa.schema(
         "group": pa.string(),
     }
 )
-"""``pair`` is a hash of the metric, the key, and what the event types of start and end have in common."""
+"""``pair`` is a hash of the metric, the key, and the common part of the event types."""
 
 
 def events(metrics: Sequence[Metric]) -> list[Column]:
@@ -63,19 +63,19 @@ def _event(columns: MetricColumns, metric: Metric, value: Duration) -> list[Colu
 
 
 def any_of(metrics: Sequence[Metric]) -> bool:
-    """Tell whether there is a duration among the metrics."""
+    """Return whether any metric is of durations."""
     return any(isinstance(metric.value, Duration) for metric in metrics)
 
 
 def is_event(metric: Metric, value: Duration) -> Column:
-    """Tell by its texts whether a notification may be a start or an end."""
+    """Return whether a notification may be a start or an end, judged by its texts."""
     event_type = F.col("event_type")
     chosen = expressions.selected_by_texts(metric.selection)
     return chosen & (event_type.endswith(value.end) | event_type.endswith(value.start))
 
 
 def rows_of(prepared: DataFrame, metrics: Sequence[Metric]) -> pa.Table:
-    """Take the starts and ends out of prepared notifications."""
+    """Return the starts and ends among prepared notifications."""
     sound = prepared.where(F.col("reason").isNull())
     found = [EVENT.empty_table()]
     for index, metric in enumerate(metrics):
@@ -99,7 +99,7 @@ def rows_of(prepared: DataFrame, metrics: Sequence[Metric]) -> pa.Table:
 
 
 def _packed(texts: Sequence[Column]) -> Column:
-    # To spell JSON for each of a million events would take a second; there are few groups.
+    # JSON for each of a million events would take a second. There are few distinct groups.
     each = (
         F.when(t.isNull(), "-").otherwise(F.concat(F.length(t).cast("string"), F.lit(":"), t)) for t in texts
     )
@@ -121,7 +121,7 @@ def _unpacked(packed: str) -> str:
 
 @dataclass(frozen=True)
 class Reach:
-    """The microseconds of what may matter to new events: an end may lie ``within`` of its start."""
+    """The time range in microseconds that new events may affect: an end lies ``within`` of its start."""
 
     first: int
     last: int
@@ -130,12 +130,12 @@ class Reach:
 
     @property
     def loaded(self) -> tuple[int, int]:
-        """The events to look at: whole windows of every end that is ``touched``, and their starts."""
+        """The range of events to load: complete windows of every ``touched`` end, and their starts."""
         return self.first - self.width - self.within, self.last + self.within + self.width
 
 
 def reach(new: pa.Table, metrics: Sequence[Metric]) -> Reach:
-    """Tell how far what the events of a batch may have changed goes."""
+    """Return the time range that the events of a batch may have changed."""
     found = [(metric, metric.value) for metric in metrics if isinstance(metric.value, Duration)]
     within = max(value.within for _, value in found)
     width = max(window.width for metric, _ in found for window in metric.windows)
@@ -146,8 +146,8 @@ def reach(new: pa.Table, metrics: Sequence[Metric]) -> Reach:
 def touched(events: pa.Table, new: pa.Table, reach: Reach) -> pa.Table:
     """Return the ends whose durations the events of a batch may have changed or added.
 
-    Not one before all of them, which can have no start among them; and not one beyond reach of
-    the latest, whose duration is what it was: as for the windows of either, not all is there.
+    Ends before all new events are left out: none of these can be their start. So are ends beyond
+    the reach of the latest: their durations are unchanged, and not all of their windows is loaded.
     """
     time = pc.cast(events["time"], pa.int64())
     near = pc.and_(pc.greater_equal(time, reach.first), pc.less_equal(time, reach.last + reach.within))
@@ -156,7 +156,7 @@ def touched(events: pa.Table, new: pa.Table, reach: Reach) -> pa.Table:
 
 
 def units(ends: pa.Table, metrics: Sequence[Metric]) -> list[pa.Table]:
-    """Return the windows that ends are of, of whichever metric."""
+    """Return the windows of ends, of all metrics."""
     return [
         each
         for metric in metrics
@@ -173,13 +173,13 @@ def partials(events: pa.Table, metrics: Sequence[Metric], unite: rollup.Unite) -
         if isinstance(metric.value, Duration):
             mine = paired.filter(pc.equal(paired["metric"], metric.name))
             mine = mine.filter(pc.less_equal(mine["took"], metric.value.within * _SECOND))
-            # All at once: of a sliding window each step has a part.
+            # All at once: each step of a sliding window contributes.
             made.append(rollup.merge(pa.concat_tables(windows(mine, metric)), unite))
     return pa.concat_tables(made)
 
 
 def windows(ends: pa.Table, metric: Metric) -> list[pa.Table]:
-    """Return what ends count for in each window; of what is not paired yet, the windows."""
+    """Return the figures of ends in each of their windows; only the windows of ends that are not paired."""
     figures = {"group": ends["group"]}
     if "took" in ends.column_names:
         value = pc.multiply(
@@ -196,14 +196,14 @@ def windows(ends: pa.Table, metric: Metric) -> list[pa.Table]:
 
 
 def _paired(events: pa.Table) -> pa.Table:
-    """Return the ends that have a start before them, with the microseconds that it ``took``."""
+    """Return the ends that have a start before them, with the duration ``took`` in microseconds."""
     known = events.append_column("order", pc.cast(events["ending"], pa.int8()))
     known = known.sort_by([(name, "ascending") for name in ("pair", "time", "order")]).combine_chunks()
     time = pc.cast(known["time"], pa.int64())
     begun = pc.fill_null_forward(pc.if_else(known["ending"], None, time))
     whose = pc.fill_null_forward(pc.if_else(known["ending"], None, known["pair"]))
     known = known.append_column("took", pc.subtract(time, begun))
-    # A start of another pair, or none at all, is no start.
+    # The start must belong to the same pair.
     found = pc.fill_null(pc.equal(whose, known["pair"]), False)  # noqa: FBT003 - its only way
     return known.filter(pc.and_(known["ending"], found))
 

@@ -1,4 +1,4 @@
-"""What a file of metrics says, as columns over decoded notifications. Never as SQL text."""
+"""Turns the definitions of metrics into columns over decoded notifications, never into SQL text."""
 
 import functools
 import operator
@@ -13,13 +13,13 @@ from spark_sinks.language.field_paths import TREES, FieldPath
 from spark_sinks.language.metrics import Condition, Selection
 
 NUMBER = "decimal(29,9)"
-"""Every number is taken to nine places, so that sums do not depend on their order."""
+"""Numbers have nine decimal places, so that sums do not depend on their order."""
 
 SUM = "decimal(38,9)"
 
 
 def text(path: FieldPath) -> Column:
-    """Return what a path leads to, as text: null when nothing is there."""
+    """Return the value of a path as text, null when there is none."""
     if path.root in TREES:
         return F.try_variant_get(F.col(path.root), path.below, "string")
     publisher = F.col("publisher_id")
@@ -31,7 +31,7 @@ def text(path: FieldPath) -> Column:
 
 
 def number(path: FieldPath) -> Column:
-    """Return the number that a path leads to, null for everything else, text included."""
+    """Return the number at a path, null for anything else, text included."""
     if path.root not in TREES:
         return F.lit(None).cast(NUMBER)
     found = F.try_variant_get(F.col(path.root), path.below, "variant")
@@ -54,7 +54,7 @@ def bounds_exceeded(value: Column, bounds: tuple[float, ...]) -> Column:
 
 
 def selected_by_texts(selection: Selection) -> Column:
-    """Tell whether event type, publisher and priority are among those selected."""
+    """Return whether a notification is selected by event type, publisher and priority."""
     found = _matches(F.col("event_type"), selection.event_types)
     found &= _matches(F.col("publisher_id"), selection.publishers)
     if selection.priorities:
@@ -63,7 +63,7 @@ def selected_by_texts(selection: Selection) -> Column:
 
 
 def selected(selection: Selection) -> Column:
-    """Tell whether a notification is selected."""
+    """Return whether a notification is selected."""
     return functools.reduce(operator.and_, map(_holds, selection.conditions), selected_by_texts(selection))
 
 
@@ -101,7 +101,7 @@ def _equals(condition: Condition) -> Column:
 
 def _bound(condition: Condition) -> Column:
     assert isinstance(condition.operand, int | float)  # noqa: S101 - that is how the file is read
-    # As it is compared: a whole number beyond 64 bits Spark does not take.
+    # As a double, as it is compared: Spark refuses integers beyond 64 bits.
     return F.lit(float(condition.operand))
 
 

@@ -1,11 +1,9 @@
-"""Partials: figures of a metric, window and group that merge by addition.
+"""Partials: figures of a metric, window and group that can be merged exactly.
 
-A partial of one batch and one of another make the partial of both, exactly: counts and
-sums (of decimals) add up, extremes and the latest are chosen by a total order, buckets and
-items count, sketches unite. So nothing depends on how a topic was cut into batches.
+Counts and sums (of decimals) add up, minima, maxima and the latest value follow a total order,
+buckets and items are counted, sketches are united. So the result does not depend on the batches.
 
-They are few in comparison with what they were made of, and are Arrow tables in the driver.
-Imports no pyspark.
+There are few partials: they are Arrow tables in the driver. Imports no pyspark.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +19,7 @@ NUMBER = pa.decimal128(29, 9)
 SUM = pa.decimal128(38, 9)
 TIME = pa.timestamp("us", tz="UTC")
 LAST = ["last_time", "last_topic", "last_partition", "last_offset", "last_value"]
-"""Where and when the latest value was, of which the last is chosen."""
+"""The time, position and value of the latest value; also the order in which the latest is chosen."""
 
 PARTIAL = pa.schema(
     {
@@ -38,12 +36,12 @@ PARTIAL = pa.schema(
         "sketch": pa.binary(),
     }
 )
-"""``start`` and ``width`` are seconds, ``group`` is a JSON array of texts. ``item`` is the
-bucket or the text that is counted, for kinds that have several figures."""
+"""``start`` and ``width`` are seconds, ``group`` is a JSON array of texts. ``item`` is a bucket or a
+counted text, for kinds with several figures."""
 
 KEYS = ["metric", "start", "width", "group", "item"]
 Unite = Callable[[pa.Table], pa.Table]
-"""Unites the sketches of the same keys: Spark can, Arrow cannot."""
+"""Unites the sketches of the same keys. Only Spark can."""
 
 
 def partials(summary: pa.Table, metrics: Sequence[Metric], unite: Unite) -> pa.Table:
@@ -61,7 +59,7 @@ def partials(summary: pa.Table, metrics: Sequence[Metric], unite: Unite) -> pa.T
 
 
 def spread(metric: Metric, seconds: pa.ChunkedArray, figures: dict[str, pa.ChunkedArray]) -> list[pa.Table]:
-    """Return the figures of each window that holds a time."""
+    """Return the figures for each window that contains a time."""
     size, found = len(seconds), []
     for window in metric.windows:
         latest = pc.multiply(pc.floor(pc.divide(pc.cast(seconds, pa.float64()), window.every)), window.every)
@@ -100,7 +98,7 @@ def merge(rows: pa.Table, unite: Unite) -> pa.Table:
 
 
 def _matched(made: pa.Table, united: pa.Table) -> pa.Table:
-    # A join of Arrow's takes no null for equal to another, and an item may be null.
+    # For Arrow's join, null does not equal null, and an item may be null.
     found = dict(
         zip(zip(*(united[name].to_pylist() for name in KEYS), strict=True), united["sketch"], strict=True)
     )
@@ -126,7 +124,7 @@ def _figures(mine: pa.Table, metric: Metric, columns: MetricColumns) -> dict[str
 
 
 def _constant(mine: pa.Table, metric: Metric, value: Constant) -> dict[str, pa.ChunkedArray]:
-    """Make the figures of a metric that counts notifications, or a number for each."""
+    """Make the figures of a metric that counts notifications, or adds a constant for each."""
     count = mine["count"]
     if metric.kind == "error_share":
         wrong = pc.is_in(mine["priority"], pa.array(ERROR_PRIORITIES))

@@ -1,4 +1,4 @@
-"""Starts Spark the way that a job of ours needs it."""
+"""Starts a Spark session with the properties that a job needs."""
 
 import os
 import re
@@ -15,21 +15,20 @@ from pyspark.sql import SparkSession
 from notifier_kafka.errors import ConfigurationError
 from notifier_kafka.jvm import java
 
-# Results must not depend on where the driver runs, and nothing in a notification may end a
-# batch: without ANSI a value that does not fit is null.
+# Results must not depend on where the driver runs, and no notification may fail a batch: without
+# ANSI mode a value that does not fit is null.
 REQUIRED_PROPERTIES = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
-    # Of a name that stands twice the last counts, as in the codec.
+    # The last of several equal names wins, as in the codec.
     "spark.sql.variant.allowDuplicateKeys": "true",
     "spark.ui.showConsoleProgress": "false",
 }
-# What a user may set otherwise. A batch is a few short queries over and over: plans made anew
-# after each stage, plans spelled out for a page that nobody sees and classes compiled anew
-# because a hundred others came between are what would take most of its time. And a method of
-# more than 8000 bytes of code is never compiled by a JVM, but interpreted for each record: a
-# stage that would have one is made of smaller methods. What a batch keeps is looked at three
-# times and then dropped: to find out how each column is packed best costs more than to read it.
+# Users may override these. A batch repeats a few short queries. Most of its time would go to
+# planning again after each stage, to printing plans for a page that nobody reads, and to compiling
+# classes again after a hundred others. A JVM never compiles a method of more than 8000 bytes, but
+# interprets it for each record: Spark splits a stage that would have one. What a batch persists is
+# read three times and dropped: choosing a compression for each column costs more than it saves.
 SPEED_DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.hugeMethodLimit": "8000",
@@ -41,7 +40,7 @@ SPEED_DEFAULTS = {
 LOCAL_MASTER_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Every user of the machine reaches these ports. For a local master Spark makes a secret by itself.
+    # Every user of the machine can reach these ports. With a local master Spark makes the secret itself.
     "spark.authenticate": "true",
     "spark.ui.enabled": "false",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
@@ -50,7 +49,7 @@ LOCAL_MASTER_DEFAULTS = {
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """What a user may say about the session; ``extra`` are properties of Spark's own."""
+    """The user's settings of a session. ``extra`` are other properties of Spark."""
 
     master: str = "local[*]"
     memory: str = "1g"
@@ -64,13 +63,13 @@ def start(settings: SessionSettings) -> SparkSession:
     """Start a session, or raise ``DriverLoadFailure`` when there is no Java for it."""
     found = java.find(java.SPARK, settings.java)
     os.environ["JAVA_HOME"] = str(java.home_for_spark(found))
-    # The workers of a local master run what runs here.
+    # Workers of a local master use this Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     made = properties(settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        # Run by spark-submit: what that was told counts, the master first of all.
+        # Run by spark-submit: its own settings win, above all the master.
         made = {**made, **dict(SparkContext.getOrCreate().getConf().getAll()), **REQUIRED_PROPERTIES}
-    elif SparkContext._gateway is None:  # noqa: SLF001 - no other way to ask
+    elif SparkContext._gateway is None:  # noqa: SLF001 - there is no public way
         _launch(made)
     builder = SparkSession.builder.appName("notifier-kafka")
     for name, value in made.items():
@@ -81,25 +80,25 @@ def start(settings: SessionSettings) -> SparkSession:
 
 
 def _launch(made: Mapping[str, str]) -> None:
-    """Start the JVM with properties that nobody reads in the list of processes.
+    """Start the JVM with a file of properties, which may hold secrets.
 
-    By itself PySpark puts each on the command line of spark-submit, keys of a store included.
-    They have to be there when it starts: it looks for jars by them, and sizes the JVM.
+    PySpark itself would put them on a command line, where every user can read them. They are
+    needed at the start: they name jars and the size of the JVM.
     """
     given = os.environ.get("PYSPARK_SUBMIT_ARGS")
     if "--properties-file" in (given or ""):
         raise ConfigurationError(
-            "PYSPARK_SUBMIT_ARGS names a --properties-file, and there can be one only: "
+            "PYSPARK_SUBMIT_ARGS names a --properties-file, and there can be only one: "
             "put what it says into [spark_sinks] spark_properties, or into spark-defaults.conf"
         )
-    # Made for its owner alone.
+    # Only the owner can read it.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".properties") as file:
         file.writelines(f"{_escaped(name)}={_escaped(value)}\n" for name, value in made.items())
         file.flush()
         own = f"--properties-file {shlex.quote(file.name)} --load-spark-defaults"
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"{own} {given or 'pyspark-shell'}"
         try:
-            SparkContext._ensure_initialized()  # noqa: SLF001 - nor to have the JVM before its context
+            SparkContext._ensure_initialized()  # noqa: SLF001 - there is no public way
         finally:
             os.environ.pop("PYSPARK_SUBMIT_ARGS")
             if given is not None:
@@ -107,12 +106,12 @@ def _launch(made: Mapping[str, str]) -> None:
 
 
 def _escaped(text: str) -> str:
-    """Spell what would end a name or a value in a file of properties, or begin a remark."""
+    """Escape the special characters of a properties file."""
     return re.sub(r"[\s\\=:#!]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def properties(settings: SessionSettings) -> dict[str, str]:
-    """Make Spark's properties; the user's win, but not over what correctness needs."""
+    """Combine Spark's properties. The user's win, except over those that correctness needs."""
     partitions = settings.shuffle_partitions or (os.cpu_count() or 1)
     made = {"spark.master": settings.master, "spark.driver.memory": settings.memory}
     made["spark.sql.shuffle.partitions"] = str(partitions)

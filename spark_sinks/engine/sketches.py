@@ -1,4 +1,4 @@
-"""Sketches of different values, united and estimated: Spark's own functions, over a few rows."""
+"""Unites and estimates HyperLogLog sketches of distinct values, with Spark's functions."""
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -8,7 +8,7 @@ from spark_sinks.engine import rollup
 
 
 class Sketches:
-    """What only Spark can do with partials."""
+    """The operations on partials that only Spark can do."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -20,9 +20,9 @@ class Sketches:
         return found
 
     def estimate(self, sketches: pa.ChunkedArray) -> list[float]:
-        """Estimate how many different values each has seen."""
-        # A sketch that was filled and one that was united estimate differently from the same
-        # registers. United with itself it has been united, however many batches there were.
+        """Estimate the number of distinct values of each sketch."""
+        # A united sketch estimates differently from one that was not united, with the same registers.
+        # Uniting each with itself makes the estimate independent of the number of batches.
         listed = self._spark.createDataFrame(
             pa.table({"place": pa.array(range(len(sketches)), pa.int64()), "sketch": sketches})
         )

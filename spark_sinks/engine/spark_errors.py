@@ -1,4 +1,4 @@
-"""Errors of Spark's and of others in a line that a person can use."""
+"""Turns errors of Spark and of others into one readable line."""
 
 import re
 
@@ -15,7 +15,7 @@ _LATER = ("Timeout", "Disconnect", "Connect", "NotLeader", "Unavailable", "NotAv
 
 
 def summarize(error: BaseException) -> str:
-    """Say what an error says, in one line: of an error of Java's, its innermost cause."""
+    """Return an error's message in one line: for a Java error, its innermost cause."""
     lines = str(error).splitlines()
     causes = [match for line in lines if (match := _CLASS.match(line.strip()))]
     if causes:
@@ -27,7 +27,7 @@ def summarize(error: BaseException) -> str:
 
 
 def translate(error: Exception, batch: int) -> MessagingException:
-    """Make an error of this package's of one of Spark's, which says whether it is worth another try."""
+    """Return an error of this package for one of Spark: ``retriable`` says whether a retry makes sense."""
     text = summarize(error)
     kind = TransportUnavailable if any(word in text for word in _LATER) else LogUnusable
-    return kind(f"Spark: {text}; the next run does batch {batch} again")
+    return kind(f"Spark: {text}; the next run repeats batch {batch}")

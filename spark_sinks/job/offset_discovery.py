@@ -1,4 +1,4 @@
-"""What a run would read, told without Spark."""
+"""Finds out what a run would read, without Spark."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from spark_sinks.state.ledger import Ledger
 from spark_sinks.state.plan import Plan
 
 Loss = tuple[str, int]
-"""What was deleted before it was counted, in words, and how many records that are."""
+"""A sentence about records that were deleted before they were counted, and their number."""
 
 
 class Found(NamedTuple):
-    """What is to be counted, what is lost, and in words what is left out."""
+    """What to count, what is lost, and sentences about what is left out."""
 
     spans: list[Span]
     lost: list[Loss]
@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 
 def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], limits: RunLimits) -> Found:
-    """Look at what there is; ``limits.records`` is not looked at."""
+    """Find what there is to count, however much: ``limits.records`` is ignored."""
     names = topic_patterns.existing(driver, wanted, limits.own_topics)
     held, counted = driver.spans(names), ledger.counted()
     lost = [
@@ -37,7 +37,7 @@ def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], limits: RunLimi
     ]
     if limits.since is not None:
         found = driver.spans(names, limits.since, limits.until)
-        # Of a partition with nothing in that time it is to be noted from where to go on.
+        # For a partition without records in that time, the position to continue from is stored.
         unknown = [span for span in found if span.start == span.stop and span.partition not in counted]
         wide = uncounted(ledger, found)
         return Found(wide + unknown, lost, _left_out(plan.passed_over(wide, held, counted)))
@@ -47,20 +47,20 @@ def spans(driver: Driver, ledger: Ledger, wanted: Sequence[str], limits: RunLimi
 
 def _left_out(spans: Sequence[Span]) -> list[str]:
     return [
-        f"{stop - start} records of {topic}[{number}] between what is counted and --since, offsets {start} "
-        f"to {stop}, are left out; an earlier --since counts them"
+        f"{stop - start} records of {topic}[{number}] before --since are not counted yet and are left out: "
+        f"offsets {start} to {stop}; an earlier --since counts them"
         for (topic, number), start, stop in spans
     ]
 
 
 def gone(driver: Driver, ledger: Ledger) -> set[str]:
-    """Return the topics that were counted and are there no more."""
+    """Return the topics that were counted and no longer exist."""
     counted = {partition.topic for partition in ledger.counted()}
     return counted - set(driver.admin().list_topics()) if counted else counted
 
 
 def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
-    """Return what of a batch the log still has, and what of it is lost.
+    """Return the part of a batch that the log still has, and what is lost.
 
     Raises ``LogUnusable`` when a partition ends before the batch does.
     """
@@ -75,11 +75,11 @@ def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
         if stop < span.stop:
             raise LogUnusable(
                 f"topic {topic}, partition {number} ends at offset {stop}, and batch {planned.batch} at "
-                f"{span.stop}: it was made anew; count it with another checkpoint_dir"
+                f"{span.stop}: the topic was created again; count it with another checkpoint_dir"
             )
         if start > span.start:
             records = min(start, span.stop) - span.start
-            why = "were deleted" if span.partition in held else "are gone, with the topic,"
+            why = "were deleted" if span.partition in held else "were deleted with the topic"
             lost.append(
                 (
                     f"topic {topic}, partition {number}: {records} records of batch {planned.batch} {why} "
@@ -95,7 +95,7 @@ def readable(driver: Driver, planned: Plan) -> tuple[Plan, list[Loss]]:
 def unplaced(
     ledger: Ledger, spans: Sequence[Span], limits: RunLimits, planned: Sequence[Span] = ()
 ) -> list[Span]:
-    """Return, as empty spans, from where to go on with the partitions that a batch does not read."""
+    """Return empty spans at the positions to continue from, for partitions that a batch does not read."""
     return plan.unplaced(spans, ledger.counted(), planned, lost=limits.since is None)
 
 

@@ -12,68 +12,72 @@ GROUP = "spark_sinks"
 OPTS = [
     cfg.StrOpt("master", default="local[*]", help="The Spark master that runs the job."),
     cfg.StrOpt(
-        "memory", default="1g", help="Memory of the driver, which does all the work of a local master."
+        "memory", default="1g", help="Memory of Spark's driver. With a local master it does all the work."
     ),
     cfg.IntOpt(
         "shuffle_partitions",
         min=1,
-        help="Tasks that share a grouping. Not set: as many as this machine has processors.",
+        help="Number of tasks of a grouping. Not set: the number of this machine's processors.",
     ),
-    cfg.StrOpt("java", help="The Java to use: a program or a JAVA_HOME. Not set: the first that suits."),
+    cfg.StrOpt("java", help="The Java to use: a program or a JAVA_HOME. Not set: the first suitable one."),
     reading.PartlySecretOpt(
         "spark_properties",
         secret_masking.properties,
         default=[],
-        help="Anything else of Spark's configuration, one line for each property or several in one: "
+        help="Other properties of Spark, one or several in a line: "
         "spark.executor.memory:4g,spark.eventLog.enabled:true. A comma belongs to the value unless a "
-        "name that begins with spark. follows.",
+        "name that begins with spark. follows it.",
     ),
-    cfg.StrOpt("metrics_file", help="The YAML file of the metrics. Not set: a default set of metrics."),
+    cfg.StrOpt("metrics_file", help="The YAML file that declares the metrics. Not set: a built-in set."),
     reading.PartlySecretOpt(
         "output",
         secret_masking.output,
         default=[],
-        help="Where metric rows go, several at once: KIND:PLACE, for example parquet:/var/lib/metrics.",
+        help="Where metric rows go, as KIND:PLACE, for example parquet:/var/lib/metrics. May be repeated.",
     ),
-    cfg.StrOpt("window", default="1m", help="The width of a window of time: 30s, 1m, 1h or 1d."),
+    cfg.StrOpt("window", default="1m", help="The width of the windows: 30s, 1m, 1h or 1d."),
     cfg.StrOpt(
         "checkpoint_dir",
         sample_default="_job in the first output that is a directory",
-        help="The directory where a job keeps which offsets it has counted.",
+        help="The directory of the job's state: which offsets it has counted, and their figures.",
     ),
     cfg.StrOpt(
         "start",
         default="earliest",
-        choices=["earliest", "latest"],
-        help="Where a job that has counted nothing begins.",
+        choices=[
+            ("earliest", "with the oldest records"),
+            ("latest", "with the records that come after the first run"),
+        ],
+        help="Where a job begins that has counted nothing yet.",
     ),
-    cfg.IntOpt("batch_records", default=2_000_000, min=1, help="Records of a batch at most."),
+    cfg.IntOpt("batch_records", default=2_000_000, min=1, help="The largest number of records in a batch."),
     cfg.FloatOpt(
         "deduplicate",
         default=3600.0,
         min=0,
-        help="Seconds for which a message id is remembered: a notification that was recorded "
-        "twice within them counts once. 0 counts every record.",
+        help="Deduplicate: records with the same message id count once when they were recorded at most this "
+        "many seconds apart. 0 counts every record.",
     ),
     cfg.IntOpt(
         "clock_behind",
         default=30 * 86_400,
         min=0,
-        help="Seconds that an event may be older than its record. The time of one that is "
-        "older is that of its record.",
+        help="Seconds that an event may be older than its record. When it is older, the time of its record "
+        "is used.",
     ),
     cfg.IntOpt(
         "clock_ahead",
         default=3_600,
         min=0,
-        help="Seconds that an event may be newer than its record, by a clock that is wrong.",
+        help="Seconds that an event may be newer than its record, because of a wrong clock. When it is "
+        "newer, the time of its record is used.",
     ),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparkSettings:
-    """The options' values; a field is an option, by its name."""
+    """The values of the options, by their names."""
 
     master: str
     memory: str

@@ -1,4 +1,4 @@
-"""From options and arguments to a job: everything that can be refused before Spark starts."""
+"""The settings of a job, from options and arguments, checked before Spark starts."""
 
 import hashlib
 import re
@@ -24,7 +24,7 @@ _DIRECTORIES = ("parquet", "csv", "json")
 
 @dataclass(frozen=True)
 class JobSettings:
-    """What a job is made of, without what only Spark can check."""
+    """What a job needs, as far as it can be checked without Spark."""
 
     metrics: tuple[Metric, ...]
     outputs: tuple[str, ...]
@@ -33,7 +33,7 @@ class JobSettings:
 
 
 def read(conf: cfg.ConfigOpts, **given: object) -> JobSettings:
-    """Read ``[spark_sinks]``, with what was given on the command line in its place."""
+    """Read ``[spark_sinks]``. Arguments of the command line override options."""
     values = reading.read_group(conf, options.GROUP, options.OPTS)
     values.update({name: value for name, value in given.items() if value is not None})
     values["spark_properties"] = _properties(values["spark_properties"])
@@ -51,12 +51,12 @@ def read(conf: cfg.ConfigOpts, **given: object) -> JobSettings:
 
 
 def _properties(lines: Sequence[str]) -> dict[str, str]:
-    """Read properties of Spark's; a comma ends one where the name of the next follows."""
+    """Read Spark's properties. A comma ends a property when the name of the next one follows."""
     found = {}
     for each in (each.strip() for line in lines for each in secret_masking.NEXT.split(line)):
         name, colon, value = each.partition(":")
         if not colon or not name.startswith("spark."):
-            # The name alone: what comes behind it may be a key.
+            # Only the name: the rest may be a secret.
             begins = re.split(r"[^\w.-]", each, maxsplit=1)[0]
             raise ConfigurationError(
                 f"[spark_sinks] spark_properties: {begins!r} is not of the form spark.NAME:VALUE"
@@ -66,19 +66,21 @@ def _properties(lines: Sequence[str]) -> dict[str, str]:
 
 
 def metric_digests(wanted: Sequence[Metric]) -> dict[str, str]:
-    """Return what tells whether a metric of a name is still the same."""
+    """Return a hash of each metric's definition, by its name."""
     return {metric.name: hashlib.sha256(repr(metric).encode()).hexdigest()[:16] for metric in wanted}
 
 
 def _refuse_shared(outputs: Sequence[str]) -> None:
-    """Refuse two outputs in one directory: what one has would be taken for what the other has."""
+    """Refuse two outputs in one directory: they would mix their batches."""
     seen: dict[Path, str] = {}
     for output in outputs:
         kind, _, place = output.partition(":")
         if kind in _DIRECTORIES and place:
             other = seen.setdefault(Path(place).absolute(), output)
             if other != output:
-                raise ConfigurationError(f"outputs {other} and {output} are one directory; name another one")
+                raise ConfigurationError(
+                    f"outputs {other} and {output} are the same directory; name another one"
+                )
 
 
 def _checkpoint(named: str | None, outputs: Sequence[str]) -> Path:

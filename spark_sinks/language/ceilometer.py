@@ -47,7 +47,7 @@ def meter(item: YamlValue, window: int) -> Metric:
 
 
 def _event_type(item: YamlValue) -> str:
-    """Translate an event type: a regular expression in Ceilometer, or a pattern like ours in old files."""
+    """Translate an event type: a regular expression in Ceilometer, a pattern like ours in old files."""
     text = item.text("event_type")
     # "\\." is a dot, and ".*" after it or at the beginning means anything.
     pattern = re.sub(r"(^|\\\.)\.\*", r"\1*", text).replace("\\.", ".")

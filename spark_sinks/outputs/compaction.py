@@ -1,9 +1,9 @@
-"""Many small files made few, in a parquet output, also while a job writes there.
+"""Merges the many small files of a parquet output into few, also while a job writes there.
 
-Of a metric and window the rows of the latest batch count. So what several batches hold is
-put into the place of the last of them, by renaming one file over its file: what the others
-hold then says nothing new, and goes. At whatever moment this ends, and whichever of the files
-a reader has seen, the same rows count.
+For each metric and window, the rows of the latest batch are valid. So the valid rows of several
+batches replace the file of the last of them, by one rename. The other files then add nothing and
+are removed. Whenever this is interrupted, and whichever files a reader sees, the same rows are
+valid.
 """
 
 import contextlib
@@ -20,20 +20,21 @@ from spark_sinks.outputs import files
 from spark_sinks.state import safe_files
 
 MAX_FILE_ROWS = 1_000_000
-"""Of a file at most, unless a batch by itself has more."""
+"""The most rows of a merged file. A single batch may have more."""
 
 
 def compact(directory: Path, most: int = MAX_FILE_ROWS) -> tuple[int, int]:
-    """Return how many files there were, and how many there are now.
+    """Return the number of files before and after.
 
-    Raises ``ConfigurationError`` for what is no parquet output, and while another does this.
+    Raises ``ConfigurationError`` when the directory is not a parquet output, or another process
+    compacts it.
     """
     with _locked(directory):
         done = sorted(files.written_batches(directory))
         groups = _groups(directory, done, most)
         for group in groups:
             _merge_batches(directory, group)
-        # Also what an earlier attempt had yet to remove. The newest may be just being written.
+        # This includes what an interrupted attempt left. A job may be writing the newest batch.
         kept = {f"{files.BATCH_PREFIX}{group[-1]:08}" for group in groups}
         for name in os.listdir(directory):
             number = name.removeprefix(files.BATCH_PREFIX)
@@ -48,9 +49,9 @@ def _locked(directory: Path) -> Iterator[None]:
         files.part_file(directory, batch, "parquet").exists()
         for batch in list(files.written_batches(directory))[:1]
     ):
-        raise ConfigurationError(f"{directory} is no parquet output: nothing was written there")
+        raise ConfigurationError(f"{directory} is not a parquet output: nothing was written there")
     try:
-        # Not through a link of whoever else may write there, at the end of which a file would be made.
+        # Follow no symbolic link: somebody else may have put it there, to have a file created elsewhere.
         lock = os.open(
             directory / files.BATCHES_DIRECTORY / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666
         )
@@ -67,7 +68,7 @@ def _locked(directory: Path) -> Iterator[None]:
 
 
 def _groups(directory: Path, done: Sequence[int], most: int) -> list[list[int]]:
-    """Share batches out, in their order, among files of so many rows."""
+    """Group consecutive batches into files of at most so many rows."""
     groups: list[list[int]] = []
     held = 0
     for batch in done:

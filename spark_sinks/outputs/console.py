@@ -1,4 +1,4 @@
-"""``console:``: the rows of each batch on standard output, a JSON object a line."""
+"""``console:``: the rows of each batch on standard output, one JSON object in each line."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from spark_sinks.outputs import rows
 
 
 class ConsoleSink:
-    """Prints what each batch changed. Keeps nothing."""
+    """Prints the rows that each batch changed. Stores nothing."""
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:
         pass

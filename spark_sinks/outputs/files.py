@@ -1,7 +1,7 @@
-"""Sinks that are a directory: parquet, csv and json, a directory below it for each batch.
+"""Sinks that are a directory: parquet, csv and json, with a subdirectory for each batch.
 
-Of a metric and window the rows of the latest batch count; ``table`` returns those alone.
-A batch is written as a whole into its own directory and then marked done beside it.
+For each metric and window, the rows of the latest batch are valid; ``table`` returns only those.
+A batch is written completely into its own directory and then recorded in ``_batches``.
 """
 
 import contextlib
@@ -33,19 +33,22 @@ class FileSink:
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
         if not place:
-            raise ConfigurationError(f"output {self.format}: names no directory")
+            raise ConfigurationError(f"output {self.format}: needs a directory, as {self.format}:DIRECTORY")
         self.directory = Path(place).absolute()
 
     def last(self, job: str) -> int:
         done = written_batches(self.directory)
         if not done and self.directory.is_dir() and (foreign := _foreign_names(self.directory)):
             raise ConfigurationError(
-                f"output {self.directory} is not empty and not of this program: it holds {foreign[0]}"
+                f"output {self.directory} is not empty and not an output of this program: "
+                f"it holds {foreign[0]}"
             )
         for mark in done.values():
             if mark["job"] != job:
-                raise ConfigurationError(f"output {self.directory} is of another job; name another directory")
-            # Marks of another format say nothing of what is there in this one.
+                raise ConfigurationError(
+                    f"output {self.directory} belongs to another job; name another directory"
+                )
+            # Batches of another format say nothing about this one.
             if (other := mark.get("format", self.format)) != self.format:
                 raise ConfigurationError(
                     f"output {self.directory} holds {other}, not {self.format}; name another directory"
@@ -53,7 +56,7 @@ class FileSink:
         return max(done, default=0)
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        # One file: there are few rows in comparison with what they were made of.
+        # One file: there are few rows.
         target = part_file(self.directory, batch, self.format)
         target.parent.mkdir(parents=True, exist_ok=True)
         written = target.with_name(f".{target.name}.part")
@@ -78,7 +81,7 @@ class ParquetSink(FileSink):
 
 
 class JsonSink(FileSink):
-    """``json:DIRECTORY``: an object a line."""
+    """``json:DIRECTORY``: one object in each line."""
 
     format = "json"
 
@@ -88,7 +91,7 @@ class JsonSink(FileSink):
 
 
 class CsvSink(FileSink):
-    """``csv:DIRECTORY``: with a header; the group is a JSON object. No text is a spreadsheet's formula."""
+    """``csv:DIRECTORY``: with a header. The group is a JSON object, and no text is a formula."""
 
     format = "csv"
 
@@ -103,12 +106,12 @@ class CsvSink(FileSink):
 
 
 def part_file(directory: Path, batch: int, suffix: str) -> Path:
-    """Say where the rows of a batch are."""
+    """Return the path of the rows of a batch."""
     return directory / f"{BATCH_PREFIX}{batch:08}" / f"part-0.{suffix}"
 
 
 def move_into_place(written: Path, target: Path) -> None:
-    """Put a file into its place, whole also after a power cut."""
+    """Rename a file atomically, also in case of a power cut."""
     _sync(written)
     os.replace(written, target)
     _sync(target.parent)
@@ -123,10 +126,10 @@ def _sync(path: Path) -> None:
 
 
 def written_batches(directory: Path) -> dict[int, dict[str, Any]]:
-    """Return the batches that are done, with what was noted of each."""
+    """Return the batches that are complete, with the record of each."""
     found = {}
     for path in (directory / BATCHES_DIRECTORY).glob("*") if (directory / BATCHES_DIRECTORY).is_dir() else ():
-        # One that was compacted meanwhile is gone.
+        # A concurrent compaction removes records of batches.
         with contextlib.suppress(FileNotFoundError):
             if path.name.isdigit():
                 found[int(path.name)] = json.loads(path.read_bytes())
@@ -134,25 +137,27 @@ def written_batches(directory: Path) -> dict[int, dict[str, Any]]:
 
 
 def read(directory: Path, kind: str = "parquet") -> list[dict[str, Any]]:
-    """Return the rows of ``table`` one by one."""
+    """Return the rows of ``table`` as a list."""
     found: list[dict[str, Any]] = table(directory, kind).to_pylist()
     return found
 
 
 def table(directory: Path, kind: str = "parquet") -> pa.Table:
-    """Return what a directory holds: of each metric and window the rows of the latest batch."""
+    """Return the valid rows of a directory: for each metric and window those of the latest batch."""
     done = written_batches(directory)
+    for other in {batch.get("format", kind) for batch in done.values()} - {kind}:
+        raise ConfigurationError(f"output {directory} holds {other}, not {kind}")
     try:
         return latest_rows(directory, sorted(done), kind)
     except FileNotFoundError as error:
         if written_batches(directory) == done:
             raise ConfigurationError(f"output {directory}: {error.filename or error} is not there") from error
-        # It was compacted meanwhile.
+        # A compaction ran meanwhile.
         return table(directory, kind)
 
 
 def latest_rows(directory: Path, batches: Sequence[int], kind: str = "parquet") -> pa.Table:
-    """Return the rows of batches that count: all of a metric and window are of the latest with some."""
+    """Return the valid rows of batches: for each metric and window those of the latest batch."""
     tables = [FORMATS[kind](part_file(directory, batch, kind)) for batch in batches]
     whole = pa.concat_tables([rows.ROW.empty_table(), *tables])
     units = whole.select(list(rows.WINDOW_KEY))
@@ -164,7 +169,7 @@ def latest_rows(directory: Path, batches: Sequence[int], kind: str = "parquet") 
     units = units.append_column("row", pa.array(range(len(units)), pa.int64()))
     keys = [*rows.WINDOW_KEY, "batch"]
     counting = units.join(newest, keys, [*rows.WINDOW_KEY, "batch_max"], join_type="left semi")
-    # What a reader looks for lies together.
+    # Rows of the same metric and time lie together, for readers.
     order = [(name, "ascending") for name in ("metric", "window_start", "row")]
     return whole.take(counting.sort_by(order)["row"])
 
@@ -188,7 +193,7 @@ def _of_csv(file: Path) -> pa.Table:
 
 
 def _escape_formula(cell: Any) -> Any:
-    """Put an apostrophe before what would be a formula, behind apostrophes too: a reader can tell."""
+    """Put an apostrophe before a formula, also before one that has apostrophes: so it can be undone."""
     return f"'{cell}" if isinstance(cell, str) and _begins_a_formula(cell.lstrip("'")) else cell
 
 
@@ -201,11 +206,11 @@ def _begins_a_formula(cell: str) -> bool:
 
 
 FORMATS = {"parquet": _of_parquet, "csv": _of_csv, "json": _of_json}
-"""What reads a file of each format."""
+"""The functions that read a file of each format."""
 
 
 def _foreign_names(directory: Path) -> list[str]:
-    # What a first batch left when it was interrupted is ours, and so is the job's checkpoint.
+    # An interrupted first batch and the job's checkpoint belong to this program.
     return sorted(
         name
         for name in os.listdir(directory)

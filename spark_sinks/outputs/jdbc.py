@@ -1,7 +1,4 @@
-"""``jdbc:``: a table of a database, by Python's own libraries: no jar is needed.
-
-The rows are few in comparison with what they were made of, so they are written from the driver.
-"""
+"""``jdbc:``: a table in a database. Python libraries write it from Spark's driver, so no jar is needed."""
 
 from oslo_config import cfg
 
@@ -20,5 +17,5 @@ def make_sink(place: str, conf: cfg.ConfigOpts) -> Sink:  # noqa: ARG001 - every
 
         return PostgresqlSink(place)
     raise ConfigurationError(
-        f"output jdbc:{kind}: known are jdbc:sqlite:FILE and jdbc:postgresql://USER@HOST/DATABASE"
+        f"output jdbc:{kind}: use jdbc:sqlite:FILE or jdbc:postgresql://USER@HOST/DATABASE"
     )

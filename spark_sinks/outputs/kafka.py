@@ -1,12 +1,12 @@
-"""``kafka:``: metric rows back to a topic, a JSON object a record, each batch in one transaction.
+"""``kafka:``: metric rows in a topic, one JSON object in each record, each batch in one transaction.
 
-The last record of the transaction, in a topic of its own, says which batch it was: so the
-rows and the note of them are there together or not at all, and after a crash the note tells
-which it was. That holds for readers that ask for what is committed. A consumer takes of a
-metric and window the records with the highest ``batch``.
+The last record of the transaction goes to another topic, ``TOPIC.batches``, and says which batch
+it was. So the rows and the batch are committed together, and after a crash the batch is known.
+Consumers must read committed records only. For each metric and window, the records with the
+highest ``batch`` are valid.
 
-A transaction has the name of the job and topic: what a killed run left open ends when the next
-one asks for the note, not when the broker loses patience.
+The transactional id is made of the job and the topic: the next run aborts a transaction that a
+killed run left open, without waiting for the broker's timeout.
 """
 
 import json
@@ -28,24 +28,24 @@ LOOKBACK_RECORDS = 100
 
 
 class KafkaSink:
-    """``kafka:TOPIC`` on the bus of the transport URL, ``kafka://HOST/TOPIC`` on another."""
+    """``kafka:TOPIC`` on the brokers of the transport URL, ``kafka://HOST/TOPIC`` on others."""
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:
         self.url = TransportURL.parse(conf, f"kafka:{place}" if place.startswith("//") else None)
         self.topic = (self.url.virtual_host if place.startswith("//") else place) or ""
         if not self.topic or self.url.transport != "kafka":
             raise ConfigurationError(
-                f"output kafka: on {self.url.masked()}: known are kafka://HOST/TOPIC, "
-                "and kafka:TOPIC where transport_url is one of Kafka"
+                f"output kafka: on {self.url.masked()}: use kafka://HOST/TOPIC, or kafka:TOPIC when "
+                "transport_url is a Kafka URL"
             )
 
     def last(self, job: str) -> int:
         with drivers.open_driver(self.url) as driver:
             there = driver.admin().list_topics()
             if self.topic + BATCHES_SUFFIX not in there:
-                # The newest note must outlive any retention.
+                # Retention must not delete the last batch.
                 driver.admin().create_topic(self.topic + BATCHES_SUFFIX, 1, {"cleanup.policy": "compact"})
-            # What a run that was killed left open would hide the note of each batch after it.
+            # A transaction that a killed run left open would hide all later records.
             driver.transaction(self._name(job)).abort()
             found = _newest(driver, self.topic + BATCHES_SUFFIX)
         if found is None:
@@ -53,7 +53,7 @@ class KafkaSink:
         mark = json.loads(found.record.value or b"{}")
         if mark.get("job") != job:
             raise ConfigurationError(
-                f"output kafka: topic {self.topic} is of another job; name another topic"
+                f"output kafka: topic {self.topic} belongs to another job; name another topic"
             )
         return int(mark["batch"])
 
@@ -74,7 +74,7 @@ class KafkaSink:
 
 
 def written_topics(outputs: Sequence[str], url: DriverURL) -> frozenset[str]:
-    """Return the topics that outputs write on the bus of a URL."""
+    """Return the topics that outputs write on the brokers of a URL."""
     found: set[str] = set()
     for output in outputs:
         kind, _, place = output.partition(":")
@@ -94,7 +94,7 @@ def _newest(driver: Driver, topic: str) -> Delivery | None:
     for span in driver.spans([topic]):
         stop = span.stop
         while stop > span.start:
-            # Much of it may be no records, but the ends of transactions.
+            # Many offsets may hold no records but the ends of transactions.
             start = max(span.start, stop - LOOKBACK_RECORDS)
             some = list(driver.read(span._replace(start=start, stop=stop)))
             if some:

@@ -1,7 +1,7 @@
-"""``openmetrics:FILE``: the latest figure of each metric and group, for a scraper of text files.
+"""``openmetrics:FILE``: the latest value of each metric and group, for a scraper of text files.
 
-Two files: FILE is what is scraped, and FILE.state what it is made of, with the batch. The
-state is written first; if the program ends between the two, the next write mends it.
+FILE is scraped. FILE.state holds the data that FILE is made from, and the batch. The state is
+written first; if the program ends between the two writes, the next run repairs FILE.
 """
 
 import json
@@ -19,22 +19,22 @@ from spark_sinks.language.metrics import Metric
 from spark_sinks.state import safe_files
 
 WIDTH_LABEL = "window"
-"""The label that tells the widths of windows apart."""
+"""The label with the width of the window."""
 
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_:]")
 
 
 class OpenMetricsSink:
-    """A gauge for each metric and width of window: that of the newest window that there is."""
+    """A gauge for each metric and window width: the value of the newest window."""
 
     def __init__(self, place: str, conf: cfg.ConfigOpts) -> None:  # noqa: ARG002 - every sink is given it
         if not place:
-            raise ConfigurationError("output openmetrics: names no file")
+            raise ConfigurationError("output openmetrics: needs a file, as openmetrics:FILE")
         self.file = Path(place).absolute()
         self._state = self.file.with_name(f"{self.file.name}.state")
 
     def check(self, metrics: Sequence[Metric]) -> None:
-        """Refuse metrics of which two would be one series: a scraper takes no file with such."""
+        """Refuse metrics that would become the same series: scrapers refuse such a file."""
         where = f"output {self.file}: metric"
         _refuse_equal_names(where, {}, (metric.name for metric in metrics), _name)
         for metric in metrics:
@@ -46,12 +46,14 @@ class OpenMetricsSink:
     def last(self, job: str) -> int:
         if not self._state.exists():
             if self.file.exists():
-                raise ConfigurationError(f"output {self.file} is not of this program; name another file")
+                raise ConfigurationError(
+                    f"output {self.file} was not written by this program; name another file"
+                )
             return 0
         found = self._load()
         if found["job"] != job:
-            raise ConfigurationError(f"output {self.file} is of another job; name another file")
-        # What a crash between the two files left undone.
+            raise ConfigurationError(f"output {self.file} belongs to another job; name another file")
+        # Complete what a crash between the two writes left undone.
         _save(self.file, exposition(found["units"]))
         return int(found["batch"])
 
@@ -64,7 +66,7 @@ class OpenMetricsSink:
             unit = made.setdefault(f"{row['metric']}|{width}|{start}", {"start": start, "rows": []})
             unit |= {"metric": row["metric"], "width": width, "unit": row["unit"]}
             unit["rows"].append([dict(row["group"]), row["value"]])
-        # A metric that now has another name, and the same here, is that one no more.
+        # A renamed metric may have the same series name: then the old one is dropped.
         named = {_name(unit["metric"]): unit["metric"] for unit in made.values()}
         units = {
             key: unit
@@ -87,7 +89,7 @@ class OpenMetricsSink:
 
 
 def exposition(units: dict[str, Any]) -> str:
-    """Spell the figures in OpenMetrics' text format, without times: node exporter takes no file with them."""
+    """Return OpenMetrics text without timestamps: node exporter refuses files with timestamps."""
     names: dict[str, list[dict[str, Any]]] = {}
     for _, unit in sorted(units.items()):
         names.setdefault(_name(unit["metric"]), []).append(unit)
@@ -122,14 +124,14 @@ def _name(metric: str) -> str:
 
 
 def _text(value: str | None) -> str:
-    """Spell null as the empty label; so that nothing else is, what is quotation marks alone gets two more."""
+    """Make null the empty label. An empty text and one of quotation marks alone get two more marks."""
     if value is None:
         return ""
     return value if value.strip('"') else f'{value}""'
 
 
 def _label(name: str) -> str:
-    # Two underscores begin what a scraper keeps for itself, such as __name__.
+    # Labels that begin with two underscores, such as __name__, are reserved.
     return _without_leading_digit(re.sub(r"^__+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name)))
 
 
@@ -142,7 +144,7 @@ def _escape(text: str) -> str:
 
 
 def _save(path: Path, text: str) -> None:
-    """Write a file that a scraper finds whole, the old one or the new one."""
+    """Replace a file atomically, so that a scraper always finds a complete one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     with open(part, "w", encoding="utf-8", opener=safe_files.open_new) as file:

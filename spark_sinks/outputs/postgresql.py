@@ -1,7 +1,7 @@
 """``jdbc:postgresql://...``: rows in a table, each batch in one transaction.
 
-By pg8000, which is pure Python and small. Rows go many at once, as one JSON text: so nothing
-of a notification is ever a part of SQL, and a batch is few journeys to the server.
+The client library is pg8000, which is small and pure Python. Many rows go as one JSON text: so no
+text of a notification becomes part of SQL, and a batch takes few round trips.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ from notifier_kafka.errors import (
 from spark_sinks.outputs import rows
 
 TIMEOUT_SECONDS = 10.0
-"""Seconds until a server that does not answer is given up."""
+"""How long to wait for a server that does not answer."""
 
 STATEMENT_CHARACTERS = 16 * 1024 * 1024
-"""Characters of JSON in one statement, but for a row that has more: 256 MiB are the most that
-PostgreSQL takes."""
+"""The most characters of JSON in one statement, unless a single row has more. PostgreSQL accepts at
+most 256 MiB."""
 
-# The group is text, for JSON in it may hold what PostgreSQL's own type refuses; and only its
-# hash is in the index, which takes no entry above a few kilobytes. No md5, of which senders can
-# make two alike. An index wants what depends on nothing but the text, which convert_to is not.
+# The group is text, because PostgreSQL's JSON type refuses some valid JSON. The index has only its
+# hash, because an index entry is limited to a few kilobytes. It is not md5, for which senders can
+# make collisions. An index needs immutable functions, and convert_to is not one.
 TABLES = (
     """CREATE TABLE IF NOT EXISTS metric_rows (
         metric text NOT NULL,
@@ -45,7 +45,7 @@ TABLES = (
     )""",
     """CREATE UNIQUE INDEX IF NOT EXISTS metric_rows_unique ON metric_rows
        (metric, window_start, window_end, sha256(decode(replace("group", '\\', '\\\\'), 'escape')))""",
-    # That of an earlier release, by md5.
+    # The index of an earlier release, with md5.
     "DROP INDEX IF EXISTS metric_rows_key",
     "CREATE TABLE IF NOT EXISTS metric_batches (job text PRIMARY KEY, batch bigint NOT NULL)",
 )
@@ -72,12 +72,12 @@ _SELECT = """
     to_char(window_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), "group", value, unit
     FROM metric_rows"""
 
-# What the configuration is to blame for: password, user, database, schema, right.
-_ASKED_WRONG = ("28P01", "28000", "3D000", "3F000", "42501")
+# Errors of configuration: password, user, database, schema, permission.
+_CONFIGURATION_STATES = ("28P01", "28000", "3D000", "3F000", "42501")
 
 
 class PostgresqlSink:
-    """A table ``metric_rows``; the group is a JSON object."""
+    """A table ``metric_rows``. The group is a JSON object."""
 
     def __init__(self, url: str) -> None:
         self._arguments = connection_arguments(url)
@@ -85,7 +85,7 @@ class PostgresqlSink:
 
     def last(self, job: str) -> int:
         with self._transaction() as cursor:
-            # Of two that make the same table at once, one would fail.
+            # Without the lock, one of two processes that create the table at once would fail.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('notifier-kafka metric_rows'))")
             cursor.execute(TABLES[0])
             self._check(cursor)
@@ -94,20 +94,20 @@ class PostgresqlSink:
             cursor.execute("SELECT job, batch FROM metric_batches")
             found = cursor.fetchall()
         if any(other != job for other, _ in found):
-            raise ConfigurationError(f"output {self.name} is of another job; name another database")
+            raise ConfigurationError(f"output {self.name} belongs to another job; name another database")
         return int(found[0][1]) if found else 0
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
         texts = batch_texts(found)
         with self._transaction() as cursor:
-            # All that was there first: the rows of a window may be in two parts.
+            # Delete first in all texts: the rows of a window may be in two of them.
             for statement in (_DELETE, _INSERT):
                 for part in texts:
                     cursor.execute(statement, (part,))
             cursor.execute(_MARK, (job, batch))
 
     def read(self) -> list[tuple[Any, ...]]:
-        """Return all rows: metric, begin and end of the window, group, value and unit."""
+        """Return all rows: metric, start and end of the window, group, value and unit."""
         with self._transaction() as cursor:
             cursor.execute(_SELECT)
             return [tuple(row) for row in cursor.fetchall()]
@@ -134,17 +134,17 @@ class PostgresqlSink:
     def _translated(self, error: Exception) -> MessagingException:
         details = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
         text = f"output {self.name}: {details.get('M') or error}".splitlines()[0]
-        if details.get("C") in _ASKED_WRONG:
+        if details.get("C") in _CONFIGURATION_STATES:
             return ConfigurationError(text)
         return LogUnusable(text) if details else TransportUnavailable(text)
 
 
 def batch_texts(found: pa.Table) -> list[str]:
-    """Spell rows as JSON, in as many texts as it takes."""
+    """Return the rows as JSON texts of limited size."""
     made: list[list[str]] = [[]]
     size = 0
     for row in rows.as_flat_rows(found):
-        # As text, because JSON knows no infinity.
+        # The value is text, because JSON has no infinity.
         text = json.dumps(row | {"value": repr(row["value"])})
         size += len(text) + 1
         if made[-1] and size > STATEMENT_CHARACTERS:
@@ -155,9 +155,9 @@ def batch_texts(found: pa.Table) -> list[str]:
 
 
 def connection_arguments(url: str) -> dict[str, Any]:
-    """Read ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full``.
+    """Parse ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full``.
 
-    Without a password that of the environment's PGPASSWORD counts.
+    Without a password, the environment variable PGPASSWORD is used.
     """
     parts, port = _split(url)
     query = dict(parse.parse_qsl(parts.query))
@@ -167,7 +167,7 @@ def connection_arguments(url: str) -> dict[str, Any]:
     database = parse.unquote(parts.path[1:])
     if not parts.hostname or not database or query or mode not in _MODES:
         raise ConfigurationError(
-            f"output jdbc:postgresql://{parts.hostname or ''}: known is postgresql://USER:PASSWORD@HOST:PORT/"
+            f"output jdbc:postgresql://{parts.hostname or ''}: use postgresql://USER:PASSWORD@HOST:PORT/"
             f"DATABASE with the parameters user, password and sslmode ({', '.join(_MODES)})"
         )
     return {
@@ -182,16 +182,16 @@ def connection_arguments(url: str) -> dict[str, Any]:
 
 
 def _split(url: str) -> tuple[parse.SplitResult, int]:
-    """Take a URL apart, whose password must not be taken for a part of something else."""
+    """Split a URL, and refuse one whose password is not percent-encoded."""
     try:
         parts = parse.urlsplit(url)
         port = parts.port or 5432
     except ValueError:
-        # Python's reason quotes the password.
+        # Python's error would quote the password.
         parts, port = None, 0
     if parts is None or "@" in f"{parts.path}{parts.query}{parts.fragment}":
         raise ConfigurationError(
-            "output jdbc:postgresql: is no URL that can be understood; in a user, password or database "
+            "output jdbc:postgresql: is not a valid URL; in a user, password or database "
             "write @ / ? # and : as %40 %2F %3F %23 and %3A"
         )
     return parts, port
@@ -204,7 +204,7 @@ def _unverified() -> ssl.SSLContext:
     return context
 
 
-# To pg8000 None is to use TLS where the server does.
+# For pg8000, None means TLS if the server offers it.
 _MODES: dict[str, Callable[[], ssl.SSLContext | bool | None]] = {
     "disable": lambda: False,
     "prefer": lambda: None,

@@ -1,4 +1,4 @@
-"""Metric rows of an output, read without Spark."""
+"""Reads the metric rows of an output, without Spark."""
 
 import contextlib
 import datetime
@@ -13,11 +13,11 @@ from notifier_kafka.errors import ConfigurationError
 from spark_sinks.outputs import files, rows, secret_masking
 
 Row = tuple[str, str, str, str, float, str]
-"""Metric, begin and end of the window in UTC, the group as JSON, value, unit."""
+"""Metric, start and end of the window in UTC, the group as JSON, value, unit."""
 
 
 def read(output: str, pattern: str, since: Start | None, until: Start | None) -> list[Row]:
-    """Return the rows whose metric is like a pattern and whose window overlaps a time."""
+    """Return the rows whose metric matches a pattern and whose window overlaps a time range."""
     kind, _, place = output.partition(":")
     if kind in files.FORMATS:
         found: Iterable[Row] = _directory(kind, Path(place))
@@ -29,7 +29,7 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
         found = PostgresqlSink(place).read()
     else:
         known = "parquet:DIR, csv:DIR, json:DIR, jdbc:sqlite:FILE and jdbc:postgresql://HOST/DATABASE"
-        raise ConfigurationError(f"output {secret_masking.output(output)}: {known} can be shown")
+        raise ConfigurationError(f"output {secret_masking.output(output)}: only {known} can be read")
     after, before = (_iso(at) if isinstance(at, float) else None for at in (since, until))
     return sorted(
         row
@@ -42,14 +42,14 @@ def read(output: str, pattern: str, since: Start | None, until: Start | None) ->
 
 def _directory(kind: str, directory: Path) -> Iterator[Row]:
     if not directory.is_dir():
-        raise ConfigurationError(f"output {kind}:{directory}: there is no such directory")
+        raise ConfigurationError(f"output {kind}:{directory}: no such directory")
     for row in map(rows.as_json, files.read(directory, kind)):
         times = row["window_start"], row["window_end"]
         yield row["metric"], *times, json.dumps(row["group"], sort_keys=True), row["value"], row["unit"]
 
 
 def _sqlite(file: str) -> Iterator[Row]:
-    # In a URI, which is how SQLite is told to make no file, ?, # and % of a name are spelled.
+    # By a URI SQLite can be told not to create the file. It escapes ?, # and % in the name.
     uri = f"{Path(file).absolute().as_uri()}?mode=ro"
     try:
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:

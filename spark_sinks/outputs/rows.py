@@ -1,4 +1,4 @@
-"""Merged partials to metric rows, which are the same in every sink."""
+"""Makes metric rows from merged partials. The rows are the same in every sink."""
 
 import datetime
 import itertools
@@ -25,7 +25,7 @@ ROW = pa.schema(
     }
 )
 WINDOW_KEY = ("metric", "window_start", "window_end")
-"""What a batch replaces as a whole: a row may be gone that an earlier batch had written."""
+"""A batch replaces all rows with the same values of these: it may have fewer rows than an earlier one."""
 
 _COLUMNS = ("start", "width", "item", "count", "sum", "low", "high", "last_time", "last_value")
 
@@ -49,7 +49,7 @@ class MergedPartial(NamedTuple):
 
 
 def of_partials(merged: pa.Table, metrics: Sequence[Metric], estimate: Estimate) -> pa.Table:
-    """Make the rows of merged partials. A metric that nothing was counted for has none."""
+    """Make the rows of merged partials. A metric without counted notifications has no rows."""
     known = {metric.name: metric for metric in metrics}
     order = [(name, "ascending") for name in ("metric", "start", "width", "group")]
     merged = merged.sort_by(order)
@@ -87,7 +87,7 @@ def from_json(found: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def as_flat_rows(found: pa.Table) -> list[dict[str, Any]]:
-    """Return rows of texts and figures only: the group is a JSON object, in ASCII."""
+    """Return rows of texts and numbers only: the group is a JSON object in ASCII."""
     listed = map(as_json, found.to_pylist())
     return [row | {"group": json.dumps(row["group"], sort_keys=True)} for row in listed]
 
@@ -117,7 +117,7 @@ def _share(part: MergedPartial) -> float | None:
 def _gap(part: MergedPartial) -> float | None:
     if part.last_time is None:
         return None
-    # Not by floating seconds since the epoch, which have too few digits.
+    # Not by seconds since the epoch as a float, which has too few digits.
     end = datetime.datetime.fromtimestamp(part.start + part.width, datetime.UTC)
     return (end - part.last_time) / datetime.timedelta(seconds=1)
 
@@ -144,10 +144,10 @@ def _percentiles(metric: Metric, parts: list[MergedPartial]) -> Iterator[tuple[G
     high = float(max(part.high for _, part in ordered if part.high is not None))
     until = list(itertools.accumulate(part.counted for _, part in ordered))
     for percentile in metric.percentiles:
-        # Not in floating point, where 99.9 percent of 1000 are more than 999.
+        # Not in floating point: there 99.9 percent of 1000 exceed 999.
         rank = math.ceil(Fraction(str(percentile)) * until[-1] / 100)
         bucket = next(bucket for (bucket, _), count in zip(ordered, until, strict=True) if rank <= count)
-        # A bucket's middle may lie beyond what was there.
+        # The middle of a bucket may lie beyond the smallest or largest value.
         yield [("percentile", _spell(percentile))], max(low, min(high, buckets.middle(bucket)))
 
 

@@ -1,4 +1,4 @@
-"""What is shown of outputs and of Spark's properties: all but the secrets in them. Imports no pyarrow."""
+"""Masks the secrets in outputs and in Spark's properties. Imports no pyarrow."""
 
 import re
 from urllib import parse
@@ -6,32 +6,32 @@ from urllib import parse
 from notifier_kafka.contract import secret_masking
 
 NEXT = re.compile(r",(?=\s*spark\.[\w.-]+\s*:)")
-"""Where a property ends and the next begins."""
+"""The comma between two properties."""
 
-# A ; in a value is part of it unless another name comes behind.
+# A semicolon belongs to the value unless another name follows.
 _MEMBER = re.compile(r"([?&;])([^=&;]*)=((?:[^&;]|;(?![^=&;]*=))*)")
-# Wider than in payloads: a fs.s3a.access.key is a login. The name of a key store is none.
+# More names than in payloads: fs.s3a.access.key is a credential. The name of a key store is not.
 _SECRET = re.compile(r"key(?!s?tore)|pwd", re.IGNORECASE)
 
 
 def output(text: str) -> str:
-    """Name an output without the passwords that may be in it."""
-    # Who takes it for a URL passes over these.
+    """Return an output with its passwords masked."""
+    # Parsers of URLs ignore these.
     text = re.sub(r"[\t\r\n]", "", text)
     if "://" not in text:
         return text
-    # To the last @: a password that was not percent-encoded may hold what ends a host.
+    # Up to the last @: a password that is not percent-encoded may hold one.
     without = re.sub(r"(://[^:@]*):.*@", rf"\1:{secret_masking.MASK}@", text)
     return _MEMBER.sub(_hide, without)
 
 
 def properties(line: str) -> str:
-    """Spell a line of Spark's properties without the values that look secret by their name."""
+    """Return a line of Spark's properties, with values masked whose names look secret."""
     return ",".join(_property(each) for each in NEXT.split(line))
 
 
 def _property(text: str) -> str:
-    # With a wrong sign in the place of the colon as well: what is shown need not be right.
+    # Also with a wrong separator instead of the colon: the value may still be a secret.
     found = re.fullmatch(r"(\s*[^\s:=]*\s*[:=\s]\s*)(.*)", text, re.DOTALL)
     if found is None:
         return text

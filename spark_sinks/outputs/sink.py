@@ -1,4 +1,4 @@
-"""What a sink is: where metric rows go. Found by entry point, called with its place."""
+"""What a sink is: a place for metric rows. Sinks are found by entry point."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -15,35 +15,35 @@ NAMESPACE = "spark_sinks.sinks"
 
 
 class Sink(Protocol):
-    """Keeps metric rows (``rows.ROW``) and, in the same place, which batch they are of."""
+    """Stores metric rows (``rows.ROW``) and, in the same place, the batch that they belong to."""
 
     def last(self, job: str) -> int | None:
-        """Return the last batch that was written, 0 for none; None when nothing is kept.
+        """Return the last batch that was written, 0 for none; None when the sink stores nothing.
 
-        Raises ``ConfigurationError`` when the place holds what is not of this job.
+        Raises ``ConfigurationError`` when the place holds something else than this job's rows.
         """
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        """Take the rows and note the batch.
+        """Write the rows and the batch.
 
-        All rows of a metric and window come at once, and replace those from before. After
-        a crash the same batch is written again.
+        All rows of a metric and window come together, and replace the earlier ones. After a crash
+        the same batch is written again.
         """
 
 
 @runtime_checkable
 class ChecksMetrics(Protocol):
-    """A sink that cannot keep every set of metrics apart."""
+    """A sink that cannot store every set of metrics."""
 
     def check(self, metrics: Sequence[Metric]) -> None:
-        """Refuse what it cannot keep, by ``ConfigurationError``."""
+        """Raise ``ConfigurationError`` for metrics that it cannot store."""
 
 
 Maker = Callable[[str, cfg.ConfigOpts], Sink]
 
 
 def load(output: str, conf: cfg.ConfigOpts) -> Sink:
-    """Make the sink that ``KIND:PLACE`` names."""
+    """Make the sink of ``KIND:PLACE``."""
     kind, colon, place = output.partition(":")
     if not colon:
         raise ConfigurationError(

@@ -1,8 +1,4 @@
-"""``jdbc:sqlite:FILE``: rows in a table, each batch in one transaction.
-
-The rows are few in comparison with what they were made of, so they are written from the
-driver, through Python's own library, and no jar is needed.
-"""
+"""``jdbc:sqlite:FILE``: rows in a table, each batch in one transaction."""
 
 import contextlib
 import sqlite3
@@ -28,7 +24,7 @@ CREATE TABLE IF NOT EXISTS metric_batches (job TEXT NOT NULL, batch INTEGER NOT 
 
 
 class SqliteSink:
-    """A table ``metric_rows``; times are text in UTC, the group is a JSON object."""
+    """A table ``metric_rows``. Times are text in UTC, the group is a JSON object."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -41,7 +37,7 @@ class SqliteSink:
             found = connection.execute("SELECT job, batch FROM metric_batches").fetchall()
         for other, _ in found:
             if other != job:
-                raise ConfigurationError(f"output {self.file} is of another job; name another file")
+                raise ConfigurationError(f"output {self.file} belongs to another job; name another file")
         return int(found[0][1]) if found else 0
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:

@@ -1,7 +1,7 @@
-"""The figures of the page that are sums: how many notifications, of what, from whom and when.
+"""The figures of the page that are sums: notifications by event type, publisher and time.
 
-All of them are sums over the rows of one metric, so that whatever the page shows adds up.
-There may be millions of rows, so Arrow adds up.
+All are sums over the rows of one metric, so that the figures on the page are consistent. Arrow
+adds up, because there may be millions of rows.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _BAR_SECONDS = (60, 300, 900, HOUR_SECONDS, 3 * HOUR_SECONDS, 6 * HOUR_SECONDS, 
 
 @dataclass
 class Share:
-    """What one event type or publisher has of the notifications; ``others`` are those of the other kind."""
+    """The notifications of one event type or publisher. ``others`` are its publishers or event types."""
 
     count: int = 0
     errors: int = 0
@@ -39,10 +39,10 @@ class Share:
 
 @dataclass
 class Counts:
-    """Notifications by event type, publisher and time; times are seconds of the epoch.
+    """Notifications by event type, publisher and time. Times are seconds since the epoch.
 
-    ``width`` is that of the windows they were counted in, ``bin`` that of a chart's bars.
-    ``hours`` are by the hour of the day, None where windows are wider.
+    ``width`` is the width of the counted windows, ``bin`` that of a chart's bars. ``hours`` are
+    counts by the hour of the day, None when windows are wider than that.
     """
 
     width: int
@@ -71,7 +71,7 @@ class Counts:
 
     @property
     def peak(self) -> tuple[int, int]:
-        """The window with the most notifications, and how many that are."""
+        """The window with the most notifications, and their number."""
         return max(self.by_window.items(), key=lambda pair: (pair[1], -pair[0]))
 
     @property
@@ -86,7 +86,7 @@ class Counts:
 
     @property
     def starts(self) -> range:
-        """When the bars of a chart begin."""
+        """The starts of a chart's bars."""
         return range(self.first // self.bin * self.bin, self.end, self.bin)
 
     def volume(self, wanted: Iterable[str]) -> Counter[int]:
@@ -95,7 +95,7 @@ class Counts:
 
 
 def ranked(shares: Mapping[str, Share]) -> list[str]:
-    """Order names by how many, those that have the same by name."""
+    """Order names by the number of notifications, then by name."""
     return sorted(shares, key=lambda name: (-shares[name].count, name))
 
 
@@ -104,8 +104,8 @@ def of_rows(found: pa.Table) -> Counts:
     mine = found.filter(pc.equal(found["metric"], METRIC))
     if not len(mine):
         raise ConfigurationError(
-            f"it has no rows of the metric {METRIC}, which the page is made of; declare it as the default "
-            "set does, or nothing was counted yet"
+            f"it has no rows of the metric {METRIC}, which the page needs; declare it as the default "
+            "metrics do, or run the job first"
         )
     mine = _spread(mine)
     width = _narrowest(mine)
@@ -132,7 +132,7 @@ def windows(found: pa.Table) -> pa.Table:
 
 
 def _spread(mine: pa.Table) -> pa.Table:
-    """Make columns of the members of the group."""
+    """Turn the members of the group into columns."""
     group = mine["group"].combine_chunks()
     if len(group.keys) != len(GROUP) * len(mine) or set(pc.unique(group.keys).to_pylist()) != set(GROUP):
         raise ConfigurationError(f"its metric {METRIC} is not grouped by {', '.join(GROUP)}")
@@ -150,7 +150,7 @@ def _narrowest(mine: pa.Table) -> int:
     sliding = set(pc.unique(mine["width"].filter(off)).to_pylist())
     widths = set(pc.unique(mine["width"]).to_pylist()) - sliding
     if not widths:
-        raise ConfigurationError(f"its metric {METRIC} has sliding windows only; add a roll-up")
+        raise ConfigurationError(f"its metric {METRIC} has only sliding windows; add a roll-up")
     return int(min(widths))
 
 
@@ -160,7 +160,7 @@ def _floor(seconds: pa.ChunkedArray, width: pa.ChunkedArray | int) -> pa.Chunked
 
 
 def _bin(first: int, end: int, width: int) -> int:
-    """Say how wide the bars of a chart are, that there be not too many."""
+    """Choose the width of a chart's bars, so that there are not too many."""
     fit = [each for each in _BAR_SECONDS if each % width == 0 and end - first <= each * MAX_BARS]
     widest = max(width, _BAR_SECONDS[-1])
     return fit[0] if fit else widest * -(-(end - first) // (widest * MAX_BARS))

@@ -1,4 +1,4 @@
-"""Figures as plotly.js takes them: plain objects. Names in them are escaped, for it reads tags in text."""
+"""Figures for plotly.js, as plain objects. Names are escaped, because plotly.js interprets tags in text."""
 
 import datetime
 import html
@@ -11,19 +11,19 @@ from spark_sinks.report.counts import Counts
 from spark_sinks.report.series import Durations, Series
 
 MAX_COLOURED_TYPES = 8
-"""Event types with a colour of their own."""
+"""The most event types with their own colours."""
 MAX_BARS = 15
-"""Bars of a chart of publishers."""
+"""The most bars of a chart of publishers."""
 MAX_HEAT_ROWS = 25
-"""Event types of the heat map."""
+"""The most event types of the heat map."""
 MAX_LINES = 8
-"""Lines of a chart of the user's."""
+"""The most lines of a chart of a user's metric."""
 MAX_LABEL_CHARACTERS = 34
-"""Characters of a name beside a chart; the tables have all of it."""
+"""The most characters of a name beside a chart. The tables have the whole name."""
 
 FEW_NOTIFICATIONS = 5
 OTHER = "other"
-# Told apart by people who see no red or no green as well (Okabe and Ito), and a grey.
+# Colours that colour-blind people can distinguish (Okabe and Ito), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7b6ca8", "#b8a800")
 GREY, ERROR, PLAIN = "#9aa5b1", "#c0392b", "#0072b2"
 _ROW_PIXELS = 26
@@ -32,7 +32,7 @@ Figure = dict[str, Any]
 
 
 def label(name: str) -> str:
-    """Spell a name so that plotly shows it as it is, cut where it would take the chart's room."""
+    """Escape a name for plotly, and shorten it."""
     shown = text.visible(name)
     return html.escape(
         shown if len(shown) <= MAX_LABEL_CHARACTERS else f"{shown[: MAX_LABEL_CHARACTERS - 1]}…", quote=False
@@ -40,13 +40,13 @@ def label(name: str) -> str:
 
 
 def top_types(counts: Counts) -> tuple[list[str], list[str]]:
-    """Return the event types with a colour of their own, and the rest."""
+    """Return the event types with their own colours, and the others."""
     names = counts.ranked_types
     return names[:MAX_COLOURED_TYPES], names[MAX_COLOURED_TYPES:]
 
 
 def volume(counts: Counts) -> Figure:
-    """Draw how many notifications there were over time, stacked by event type."""
+    """Draw the number of notifications over time, stacked by event type."""
     own, rest = top_types(counts)
     groups = [([name], label(name), colour) for name, colour in zip(own, COLOURS, strict=False)]
     if rest:
@@ -60,7 +60,7 @@ def volume(counts: Counts) -> Figure:
                 "name": shown,
                 "x": [_moment(start) for start in counts.starts],
                 "y": [found[start] for start in counts.starts],
-                # A bar stands on its window, not in the middle of it.
+                # A bar covers its window. Plotly would centre it on the start.
                 "offset": 0,
                 "width": counts.bin * 1000,
                 "marker": {"color": colour, "line": {"width": 0}},
@@ -69,14 +69,14 @@ def volume(counts: Counts) -> Figure:
         )
     axis = _numbers()
     if max(counts.volume(counts.types).values()) <= FEW_NOTIFICATIONS:
-        # There is no half of a notification.
+        # No ticks at fractions of a notification.
         axis["dtick"] = 1
     layout = {"barmode": "stack", "height": 400, "xaxis": _time(), "yaxis": axis, "bargap": 0}
     return _figure(traces, layout, legend=True)
 
 
 def error_share(counts: Counts) -> Figure:
-    """Draw the part of errors of the publishers with the largest."""
+    """Draw the publishers with the largest shares of errors."""
     names = most_faulty(counts)
     return _bars(
         names, [100 * counts.publishers[name].error_share for name in names], ERROR, "%{x:.2f} %", "%"
@@ -84,7 +84,7 @@ def error_share(counts: Counts) -> Figure:
 
 
 def most_faulty(counts: Counts) -> list[str]:
-    """List the publishers with the largest part of errors, as far as they have any."""
+    """List the publishers with the largest shares of errors. Those without errors are left out."""
     found = counts.publishers
     faulty = [name for name in found if found[name].errors]
     return sorted(faulty, key=lambda name: (-found[name].error_share, -found[name].count, name))[:MAX_BARS]
@@ -97,14 +97,14 @@ def publishers(counts: Counts) -> Figure:
 
 
 def heat(counts: Counts) -> Figure:
-    """Draw event types by the hour of the day, darker where there were more."""
+    """Draw a heat map of event types by the hour of the day."""
     names = counts.ranked_types[:MAX_HEAT_ROWS]
     found = by_hour(counts, names)
     trace = {
         "type": "heatmap",
         "x": list(range(24)),
         "y": list(range(len(names))),
-        # A frequent type would leave all others white.
+        # On a linear scale, one frequent type would leave all others white.
         "z": [[math.log10(1 + count) for count in row] for row in found],
         "customdata": found,
         "colorscale": [[0, "#f4f7fb"], [0.5, "#6baed6"], [1, "#08306b"]],
@@ -126,13 +126,13 @@ def heat(counts: Counts) -> Figure:
 
 
 def by_hour(counts: Counts, names: Sequence[str]) -> list[list[int]]:
-    """Return for each event type how many there were in each hour of the day."""
+    """Return the number of notifications of each event type in each hour of the day."""
     hours = counts.hours or {}
     return [[hours[name][hour] for hour in range(24)] for name in names]
 
 
 def durations(found: Durations) -> Figure:
-    """Draw from the smallest to the largest percentile how long operations took."""
+    """Draw the percentiles of the durations of operations."""
     names = list(found.percentiles)
     places = list(range(len(names)))
     spans = [sorted(found.percentiles[name].values()) for name in names]
@@ -180,13 +180,13 @@ def line(found: Series) -> Figure:
     ]
     axis, starts = _time(), {start for each in found.lines.values() for start in each}
     if len(starts) == 1:
-        # Of one moment plotly makes an axis of its milliseconds.
+        # For a single point plotly would make an axis of milliseconds.
         axis = axis | {"range": [_moment(min(starts) + side * found.width) for side in (-1, 1)]}
     return _figure(traces, {"height": 320, "xaxis": axis, "yaxis": _numbers()}, legend=True)
 
 
 def largest(found: Series) -> list[str]:
-    """List the groups with the largest values, as many as have a line."""
+    """List the groups with the largest values that get a line."""
     lines = found.lines
     return sorted(lines, key=lambda name: (-max(map(abs, lines[name].values())), name))[:MAX_LINES]
 
@@ -207,7 +207,7 @@ def _bars(names: Sequence[str], values: Sequence[float], colour: str, spelled: s
 
 
 def _named(names: Sequence[str]) -> Figure:
-    """Name the rows of a chart. They have numbers: a name that looks like a date would be one."""
+    """Label the rows of a chart. Plotly gets numbers: it would read some names as dates."""
     return {
         "tickvals": list(range(len(names))),
         "ticktext": [label(name) for name in names],
@@ -236,7 +236,7 @@ def _numbers() -> Figure:
 
 
 def _moment(seconds: float) -> str:
-    """Spell a time of the epoch in UTC as the axis takes it."""
+    """Format seconds since the epoch in UTC for an axis."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -1,4 +1,4 @@
-"""Gathers what the page shows: the rows of the output, and what the job noted."""
+"""Gathers what the page shows: the rows of the output, and the counts of the job."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +23,9 @@ class Report(NamedTuple):
 
 
 def gather(directory: Path, checkpoint: Path, command: Sequence[str]) -> Report:
-    """Read an output. Raises ``ConfigurationError`` when it holds nothing that a page is made of."""
+    """Read an output. Raises ``ConfigurationError`` when it lacks the rows that a page needs."""
     rows = files.table(directory)
-    # JSON has no other numbers, and a chart no place for them.
+    # JSON and charts have no infinity and no NaN.
     rows = rows.filter(pc.is_finite(rows["value"]))
     widths = pc.unique(counts.windows(rows)["width"]).to_pylist()
     return Report(

@@ -1,4 +1,4 @@
-"""Pieces of HTML. What comes over a bus goes through ``name`` and is text, whatever it looks like."""
+"""Pieces of HTML. Texts from notifications go through ``name``, which escapes them."""
 
 import datetime
 import html
@@ -10,17 +10,17 @@ NUMBER = "number"
 
 
 def words(found: str) -> str:
-    """Spell text; what would turn it around or hide it becomes visible."""
+    """Escape text, and make invisible characters visible."""
     return html.escape(text.visible(found))
 
 
 def name(found: str) -> str:
-    """Spell a name of somebody else's, whose direction is its own affair."""
+    """Escape a name from a notification, and isolate its writing direction."""
     return f"<bdi>{words(found)}</bdi>"
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], foot: Sequence[str] = ()) -> str:
-    """Make a table of markup; the first column names the row, the others are numbers."""
+    """Make a table. The first column has the row's name, the others have numbers."""
     head = "".join(f'<th scope="col"{_class(place)}>{words(each)}</th>' for place, each in enumerate(heads))
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
     last = f"<tfoot><tr>{_cells(foot)}</tr></tfoot>" if foot else ""
@@ -41,13 +41,13 @@ def _cells(row: Sequence[str]) -> str:
 
 
 def tile(key: str, title: str, value: str, below: str = "") -> str:
-    """Make a tile: one figure with what it is."""
+    """Make a tile: one figure and its title."""
     small = f"<small>{below}</small>" if below else ""
     return f'<li id="tile-{key}"><span>{words(title)}</span><strong>{words(value)}</strong>{small}</li>'
 
 
 def chart(key: str, title: str, said: str, alternative: str) -> str:
-    """Make the place of a chart, with a sentence and a table that say the same."""
+    """Make the section of a chart, with a sentence and a table of the same figures."""
     return (
         f'<section class="chart"><h2>{words(title)}</h2><figure><p id="said-{key}">{said}</p>'
         f'<div class="plot" id="plot-{key}" role="img" aria-label="{words(title)}" '
@@ -57,29 +57,34 @@ def chart(key: str, title: str, said: str, alternative: str) -> str:
 
 
 def remark(title: str, said: str) -> str:
-    """Make the place of a chart that is not there, with a sentence that says so."""
+    """Make the section of a chart that cannot be drawn, with the reason."""
     return f"<section><h2>{words(title)}</h2><p>{said}</p></section>"
 
 
 def moment(seconds: float) -> str:
-    """Spell a time of the epoch, in UTC; whole minutes without seconds."""
+    """Format seconds since the epoch in UTC; whole minutes without seconds."""
     at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return at.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
 
 
 def width(seconds: int) -> str:
-    """Spell how long a window is."""
+    """Format the width of a window."""
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds % size == 0:
             return f"{seconds // size} {unit}{'s' * (seconds != size)}"
-    return f"{seconds} seconds"
+    return counted(seconds, "second")
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a number with a noun: ``1 notification``, ``2 notifications``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def whole(found: float | None) -> str:
-    """Spell a number that nobody may have noted."""
+    """Format a number that may be unknown."""
     return "not known" if found is None else f"{found:,.0f}"
 
 
 def part(share: float) -> str:
-    """Spell a part of the whole."""
+    """Format a share as a percentage."""
     return f"{100 * share:.2f} %"

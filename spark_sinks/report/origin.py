@@ -1,4 +1,4 @@
-"""Where the figures of the page come from: what the job noted of its batches."""
+"""Where the figures of the page come from: the job's own counts of its batches."""
 
 import json
 from collections import Counter
@@ -12,7 +12,7 @@ from spark_sinks.state.plan import Ranges
 
 @dataclass
 class Origin:
-    """What became of the records that were read, and where they were."""
+    """The records of a job by outcome, and their offsets."""
 
     input: str
     batches: int
@@ -26,7 +26,7 @@ class Origin:
 
 
 def read(checkpoint: Path) -> Origin | None:
-    """Read what a job noted; None when there is no job. It may be running: a batch at hand is left out."""
+    """Read a job's counts; None when there is no job. If it is running, the current batch is left out."""
     job = checkpoint / "job.json"
     if not job.exists():
         return None

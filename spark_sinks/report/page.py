@@ -1,4 +1,4 @@
-"""The page: one file with everything in it, that asks nobody for anything."""
+"""The page: one file that contains everything and loads nothing from a network."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ from plotly import offline
 from spark_sinks.report import charts, sections
 from spark_sinks.report.gathering import Report
 
-# plotly.js brings a sheet of styles for maps, unless there is one of that name.
+# plotly.js adds a style sheet for maps, unless there is an element with its id.
 _MAPS = re.compile(r'document\.getElementById\("([0-9a-f]{64})"\)')
 _FILES = resources.files("spark_sinks.report")
 
@@ -52,21 +52,21 @@ def _file(name: str) -> str:
 
 
 def _inline(script: str) -> str:
-    """Make a script such that no tag in one of its strings ends it, or begins a comment."""
+    """Escape a script so that no string in it ends the script element, or begins a comment."""
     script = script.replace("\r\n", "\n").replace("<!--", r"<\!--")
     return re.sub("<(?=/?script)", r"\\x3c", script, flags=re.IGNORECASE)
 
 
 def _embedded(found: Mapping[str, Any]) -> str:
-    """Spell data as JSON without a character that HTML looks at."""
+    """Return data as JSON without characters that have a meaning in HTML."""
     spelled = json.dumps(found, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return spelled.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
 def _policy(scripts: list[str], style: str) -> str:
-    """Allow what is in the page, by its sums, and nothing else."""
+    """Return a content security policy that allows the page's own scripts and styles, by their hashes."""
     known = " ".join(map(_sum, scripts))
-    # plotly.js adds an empty sheet of styles and fills it.
+    # plotly.js adds an empty style sheet and fills it.
     looks = f"{_sum(style)} {_sum('')}"
     return (
         f"default-src 'none'; script-src {known}; style-src {looks}; img-src data:; "

@@ -1,4 +1,4 @@
-"""What stands on the page: tiles, charts with their words and tables, and where it comes from."""
+"""The sections of the page: tiles, warnings, tables and the origin of the figures."""
 
 import platform
 import shlex
@@ -14,7 +14,7 @@ from spark_sinks.report.origin import Origin
 
 
 def summary(report: Report) -> dict[str, float | int | None]:
-    """Return the figures of the tiles by name; None is what nobody noted."""
+    """Return the figures of the tiles by name; None is unknown."""
     counts, origin = report.counts, report.origin
     return {
         "total": counts.total,
@@ -37,35 +37,39 @@ def tiles(report: Report) -> Iterator[str]:
         "peak-rate",
         "Peak rate",
         f"{most / counts.width:,.2f}/s",
-        f"{most:,} within {markup.width(counts.width)} from {markup.moment(start)}",
+        f"{most:,} in the {markup.width(counts.width)} from {markup.moment(start)}",
     )
     yield markup.tile(
         "error-share",
         "Errors",
         f"{100 * counts.errors / counts.total:.2f} %",
-        f"{markup.whole(counts.errors)} notifications",
+        markup.counted(counts.errors, "notification"),
     )
     yield markup.tile("publishers", "Publishers", markup.whole(found["publishers"]))
     yield markup.tile("event-types", "Event types", markup.whole(found["event_types"]))
-    yield markup.tile("late", "Late", markup.whole(found["late"]), "counted where they belong")
+    yield markup.tile("late", "Late", markup.whole(found["late"]), "counted in their own windows")
     yield markup.tile("duplicate", "Duplicates", markup.whole(found["duplicate"]), "not counted again")
     yield markup.tile("malformed", "Malformed", markup.whole(found["malformed"]), "set aside")
 
 
 def warnings(report: Report) -> Iterator[str]:
-    """Say what a reader must know before believing the figures."""
+    """Make the warnings about the figures."""
     origin, total = report.origin, report.counts.total
     if origin is None:
-        yield "Late, duplicate and malformed records are not known: the job's checkpoint was not found."
+        yield (
+            "Late, duplicate and malformed records are not known: the job's checkpoint was not found. "
+            "Name it with <code>--checkpoint-dir</code>."
+        )
     elif origin.counted != total:
         yield (
-            f"The job has counted {origin.counted:,} notifications and the output holds {total:,}: it is "
-            "behind the job, or of another. Aggregate again, or name the job's <code>--checkpoint-dir</code>."
+            f"The job has counted {markup.counted(origin.counted, 'notification')} and the output holds "
+            f"{total:,}: the output is behind the job, or belongs to another job. Run the job again, or name "
+            "its <code>--checkpoint-dir</code>."
         )
 
 
 def tables(report: Report) -> Iterator[str]:
-    """Make the tables that add up to the tiles."""
+    """Make the tables. Their sums are the figures of the tiles."""
     counts = report.counts
     total = Share(counts.total, counts.errors, set(counts.publishers))
     yield markup.table(
@@ -78,14 +82,14 @@ def tables(report: Report) -> Iterator[str]:
         ["All", *charts.share("", total)[1:], markup.whole(len(counts.publishers))],
     )
     if report.origin:
-        yield "<h3>What became of the records</h3>"
+        yield "<h3>Records by outcome</h3>"
         yield _counters(report.origin)
 
 
 def _counters(origin: Origin) -> str:
     rows = [
         ["Counted", markup.whole(origin.counted)],
-        ["Duplicate: a message id that was there before", markup.whole(origin.duplicate)],
+        ["Duplicate: its message id was counted before", markup.whole(origin.duplicate)],
         *(
             [f"Malformed: {markup.words(reason)}", markup.whole(count)]
             for reason, count in origin.malformed.most_common()
@@ -94,17 +98,18 @@ def _counters(origin: Origin) -> str:
     added = origin.counted + origin.duplicate + origin.malformed.total()
     last = [f"Read ({markup.whole(origin.read)})" if added != origin.read else "Read", markup.whole(added)]
     note = (
-        f"Of those counted {origin.late:,} were late, and {origin.misdated:,} have the time of their record."
+        f"Of the counted records, {origin.late:,} were late, and {origin.misdated:,} had no valid time of "
+        "their own and were counted at the time of the record."
     )
     return markup.table("Records", ("Outcome", "Records"), rows, last) + f"<p>{note}</p>"
 
 
 def provenance(report: Report, plotly_js: str) -> str:
-    """Say of what, from where, how and with what the page was made."""
+    """Describe the source of the figures, and how and with which versions the page was made."""
     facts: list[tuple[str, str]] = [
-        ("Made", f"{markup.moment(int(time.time()))} UTC"),
-        ("By", f"<code>{markup.words(shlex.join(report.command))}</code>"),
-        ("Of", markup.name(report.source)),
+        ("Created", f"{markup.moment(int(time.time()))} UTC"),
+        ("Command", f"<code>{markup.words(shlex.join(report.command))}</code>"),
+        ("Source", markup.name(report.source)),
         ("Windows", f"{', '.join(map(markup.width, report.widths))}; {span(report.counts)}"),
     ]
     if report.origin:
@@ -122,7 +127,8 @@ def provenance(report: Report, plotly_js: str) -> str:
 
 def _read(origin: Origin) -> Iterator[tuple[str, str]]:
     yield "Records from", markup.name(origin.input)
-    yield "Read", f"{origin.read:,} records in {origin.batches:,} batch{'es' * (origin.batches != 1)}"
+    batches = f"{origin.batches:,} batch{'es' * (origin.batches != 1)}"
+    yield "Read", f"{markup.counted(origin.read, 'record')} in {batches}"
     listed = [
         f"{markup.name(topic)}[{number}] {', '.join(f'{start:,} to {stop:,}' for start, stop in ranges)}"
         for (topic, number), ranges in sorted(origin.offsets.items())
@@ -131,7 +137,7 @@ def _read(origin: Origin) -> Iterator[tuple[str, str]]:
 
 
 def span(counts: Counts) -> str:
-    """Say which time the page is of."""
+    """Return the time range of the page."""
     return f"{markup.moment(counts.first)} to {markup.moment(counts.end)} UTC"
 
 

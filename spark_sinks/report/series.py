@@ -1,4 +1,4 @@
-"""The figures of the page that do not add up: durations, and the metrics of the user's own."""
+"""The figures of the page that cannot be added up: durations, and the user's own metrics."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from spark_sinks.report import counts
 DURATION = "notifications.duration"
 SHOWN_OTHERWISE = {counts.METRIC, "notifications.error_share", DURATION, "notifications.busiest"}
 MAX_POINTS = 200
-"""Windows of a line at most, if there are wider ones."""
+"""The most points of a line, if the metric has wider windows."""
 
 Window = tuple[int, int]
-"""From when to when, in seconds of the epoch."""
+"""Start and end, in seconds since the epoch."""
 
 
 class Durations(NamedTuple):
-    """Percentiles of the seconds that operations took, within one window."""
+    """Percentiles of the durations of operations in one window."""
 
     window: Window
     percentiles: dict[str, dict[float, float]]
 
 
 class Series(NamedTuple):
-    """A metric of the user's: values by group and by when windows begin."""
+    """A metric of the user's: values by group and window start."""
 
     name: str
     unit: str
@@ -34,7 +34,7 @@ class Series(NamedTuple):
 
 
 def durations(found: pa.Table) -> Durations | None:
-    """Return the percentiles of the latest of the widest windows, which no others could be merged to."""
+    """Return the percentiles of the latest of the widest windows: percentiles cannot be merged."""
     mine = counts.windows(found.filter(pc.equal(found["metric"], DURATION)))
     for name in ("width", "start"):
         mine = mine.filter(pc.equal(mine[name], pc.max(mine[name])))
@@ -52,7 +52,7 @@ def durations(found: pa.Table) -> Durations | None:
 
 
 def own(found: pa.Table) -> list[Series]:
-    """Return the user's metrics, each by the narrowest windows that are not too many for a line."""
+    """Return the user's metrics, each with its narrowest windows that are not too many for a line."""
     others = pc.invert(pc.is_in(found["metric"], pa.array(sorted(SHOWN_OTHERWISE))))
     found = counts.windows(found.filter(others))
     names = sorted(pc.unique(found["metric"]).to_pylist())
@@ -71,6 +71,6 @@ def _series(name: str, mine: pa.Table) -> Series:
 
 
 def spell(group: dict[str, str | None]) -> str:
-    """Name a group by its values; those that are numbers say of what."""
+    """Name a group by its values. Numbers have a prefix that says what they are."""
     numbered = {"percentile": "p", "le": "≤ ", "rank": "no. "}
     return ", ".join(numbered.get(name, "") + (value or "-") for name, value in group.items()) or "all"

@@ -1,4 +1,4 @@
-"""A PySpark data source over the drivers of notifier-kafka. Runs in Spark's Python workers."""
+"""A PySpark data source that reads with the drivers of notifier-kafka, in Spark's Python workers."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Kafka through Spark's own connector: on the JVM, every partition at once."""
+"""Reads Kafka with Spark's own connector: on the JVM, all partitions in parallel."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Where notifications come from: a source for each transport scheme, found by entry point."""
+"""What a source is: it reads the records of a transport scheme. Sources are found by entry point."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,12 +20,12 @@ Fetch = Callable[[str], Sequence[Path]]
 
 
 class Source(Protocol):
-    """Reads the spans of a batch. Made with the transport's URL, which carries the configuration."""
+    """Reads the spans of a batch. It is made with the transport's URL, which has the configuration."""
 
     def __init__(self, url: DriverURL) -> None: ...
 
     def jars(self, fetch: Fetch) -> Sequence[Path]:
-        """Return the jars that Spark must have; ``fetch`` gets a set of them by its name."""
+        """Return the jars that Spark needs; ``fetch`` downloads a set of jars by its name."""
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         """Return the records of the spans, with the columns of ``decode.full.RAW_SCHEMA``."""
@@ -38,12 +38,12 @@ def load(url: DriverURL) -> Source:
 
 
 class DriverSource:
-    """Reads through the transport's own driver, in Python, a task for each span."""
+    """Reads with the transport's own driver, in Python, with one task for each span."""
 
     def __init__(self, url: DriverURL) -> None:
         if not url.virtual_host:
             raise ConfigurationError(
-                f"{url.masked()} is private to one process: name a file for others to read"
+                f"{url.masked()} is private to one process: name a file that other processes can read"
             )
         self._url = url
 

@@ -1,4 +1,4 @@
-"""Which topics on the bus a job reads: names as users know them, or patterns of the bus."""
+"""Finds the topics that a job reads: by users' topic names, or by patterns of the log's names."""
 
 import fnmatch
 from collections.abc import Collection, Sequence
@@ -9,10 +9,10 @@ from notifier_kafka.wire import topic_names
 
 
 def existing(driver: Driver, wanted: Sequence[str], own: Collection[str] = ()) -> list[str]:
-    """List the topics there are now: those of a name at every priority, or like a pattern.
+    """List the topics that exist now: those of a name at every priority, or that match a pattern.
 
-    Asked anew for every run, so that new topics are found. A pattern does not mean what the
-    job writes by its ``own`` outputs.
+    Every run calls it, so that new topics are found. Patterns do not match the topics that the job
+    writes itself, ``own``.
     """
     there = sorted(driver.admin().list_topics())
     names = {topic_names.bus_topic(name, p, driver.virtual_host) for name in wanted for p in PRIORITIES}

@@ -1,10 +1,10 @@
 """What a job has counted, in files beside its partials.
 
-``job.json`` says whose directory it is. ``plans/N.json`` has the spans of batch N and is
-there before it is read; ``counted/N.json`` has its sums and everything that is counted up to
-it, and is there once its partials are. A batch with the first and without the second was
-interrupted: it is done again with the same spans. ``merged.json`` says which batches have
-their data in common files (``segments``). Each file appears whole or not at all.
+``job.json`` identifies the job. ``plans/N.json`` has the spans of batch N and is written before
+the batch is read. ``counted/N.json`` has its counts and all ranges counted so far, and is written
+after the partials. A batch with the first file and without the second was interrupted: it is
+repeated with the same spans. ``merged.json`` says which batches have their data in common files
+(``segments``). Each file is written atomically.
 """
 
 import fcntl
@@ -26,11 +26,11 @@ FORMAT = 2
 CHECKPOINT_DIRECTORY = "_job"
 """The name of the checkpoint inside an output directory, when no other is configured."""
 COUNTS = ("read", "decoded", "duplicate", "misdated", "late")
-"""What is noted of each batch, beside its malformed records by reason."""
+"""The counts of each batch, besides its malformed records by reason."""
 
 
 class Segment(NamedTuple):
-    """A file of the data of some batches, and of which seconds it holds something."""
+    """A file with the data of some batches, and the time range of that data in seconds."""
 
     first: int
     last: int
@@ -40,14 +40,14 @@ class Segment(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The files that stand for all batches up to one, by kind of data."""
+    """The files that replace those of all batches up to one, by kind of data."""
 
     until: int
     files: Mapping[str, list[Segment]]
 
 
 class Ledger:
-    """The files of one job. Use it within ``locked``."""
+    """The files of one job. To be used within ``locked``."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -55,14 +55,14 @@ class Ledger:
 
     @contextmanager
     def locked(self, identity: Mapping[str, Any], metrics: Mapping[str, str]) -> Iterator[None]:
-        """Hold the directory for this process; make it, or check that it is of this job.
+        """Lock the directory for this process; create it, or check that it belongs to this job.
 
-        ``metrics`` are their names with what they mean. Raises ``ConfigurationError`` when
-        the directory is of another job, or when another process holds it.
+        ``metrics`` has the digest of each metric by name. Raises ``ConfigurationError`` when the
+        directory belongs to another job, or when another process has locked it.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Not through a link that was there before the directory was ours.
+            # Follow no symbolic link: somebody else may have put it there.
             opened = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise ConfigurationError(f"checkpoint_dir {self.directory}: {error.strerror}") from error
@@ -95,11 +95,11 @@ class Ledger:
         return {Partition(topic, number): tuple(map(tuple, ranges)) for topic, number, ranges in found}
 
     def sums(self, batch: int) -> dict[str, Any]:
-        """Return what was noted of a batch when it was counted."""
+        """Return the counts of a batch."""
         return dict(_load(self._path("counted", batch)))
 
     def totals(self) -> dict[str, Any]:
-        """Add up what was noted of all batches, also while a job is at work."""
+        """Add up the counts of all batches, also while a job is running."""
         merged = self._merged()
         totals: dict[str, Any] = merged["sums"]
         try:
@@ -108,7 +108,7 @@ class Ledger:
         except ConfigurationError:
             if self._merged()["until"] == merged["until"]:
                 raise
-            return self.totals()  # they were merged meanwhile
+            return self.totals()  # the files were merged meanwhile
         return totals
 
     def write_plan(self, plan: Plan) -> None:
@@ -117,7 +117,7 @@ class Ledger:
         _save(self._path("plans", plan.batch), {"spans": spans})
 
     def write_counted(self, plan: Plan, sums: Mapping[str, Any]) -> None:
-        """Note that the partials of a batch are whole: from now on it is counted."""
+        """Mark a batch as counted: its partials are complete."""
         counted = add(self.counted(), plan.spans)
         ranges = [[*partition, found] for partition, found in sorted(counted.items())]
         _save(self._path("counted", plan.batch), {**sums, "counted": ranges})
@@ -129,7 +129,7 @@ class Ledger:
         return Merged(found["until"], files)
 
     def write_merged(self, until: int, files: Mapping[str, list[Segment]]) -> None:
-        """Have common files stand for the batches up to the last one, from now on."""
+        """Switch to common files for all batches up to ``until``."""
         _save(self._merged_path, {"until": until, "files": files, "sums": self.totals()})
 
     @property
@@ -142,16 +142,17 @@ class Ledger:
         return {"until": 0, "files": {}, "sums": {**dict.fromkeys(COUNTS, 0), "malformed": {}}}
 
     def data(self, kind: str, batch: int) -> Path:
-        """Say where a batch keeps its data of a kind."""
+        """Return the path of a batch's data of a kind."""
         suffix = "json" if kind == "malformed" else "parquet"
         return self.directory / kind / f"{batch:08}.{suffix}"
 
     def _identify(self, identity: Mapping[str, Any]) -> None:
         path = self.directory / "job.json"
         if not path.exists():
-            if strangers := sorted(set(os.listdir(self.directory)) - {"lock"}):
+            if foreign := sorted(set(os.listdir(self.directory)) - {"lock"}):
                 raise ConfigurationError(
-                    f"checkpoint_dir {self.directory} is not empty and not of a job: it holds {strangers[0]}"
+                    f"checkpoint_dir {self.directory} is not empty and not a checkpoint: "
+                    f"it holds {foreign[0]}"
                 )
             _save(path, {"format": FORMAT, "job": uuid.uuid4().hex, **identity})
         found = _load(path)
@@ -161,7 +162,7 @@ class Ledger:
         for name, value in identity.items():
             if found.get(name) != value:
                 raise ConfigurationError(
-                    f"checkpoint_dir {self.directory} is of another job: its {name} is "
+                    f"checkpoint_dir {self.directory} belongs to another job: its {name} is "
                     f"{_brief(found.get(name))}, not {_brief(value)}"
                 )
 
@@ -171,8 +172,8 @@ class Ledger:
         for name, meaning in metrics.items():
             if known.get(name, meaning) != meaning:
                 raise ConfigurationError(
-                    f"metric {name!r} means something else than what {self.directory} has counted by that "
-                    "name: give it another name, or count anew with another checkpoint_dir"
+                    f"the definition of metric {name!r} differs from the one that {self.directory} has "
+                    "counted: give it another name, or start again with another checkpoint_dir"
                 )
         if not metrics.keys() <= known.keys():
             _save(path, {**known, **metrics})
@@ -206,12 +207,12 @@ def _load(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
     if not isinstance(found, dict):
-        raise ConfigurationError(f"{path} is not of a job")
+        raise ConfigurationError(f"{path} is not a file of a checkpoint")
     return found
 
 
 def _save(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all, also after a power cut."""
+    """Write a file atomically, also in case of a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     with open(part, "w", encoding="utf-8", opener=safe_files.open_new) as file:

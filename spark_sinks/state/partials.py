@@ -1,4 +1,4 @@
-"""What batches left behind: their partials, starts and ends, and ids, in files of parquet."""
+"""The data of batches in parquet files: partials, starts and ends of durations, and message ids."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,16 +21,16 @@ SCHEMAS = {
 }
 UNITS = ["metric", "start", "width"]
 PAIRED_ROWS = 1_000_000
-"""Starts and ends of durations that are paired at a time, about: to pair them takes a kilobyte for each."""
+"""About how many starts and ends of durations are paired at a time: each takes a kilobyte of memory."""
 
 
 def write(table: pa.Table, ledger: Ledger, kind: str, batch: int) -> None:
-    """Keep what a batch made, in the place of what an interrupted attempt at it may have left."""
+    """Write data of a batch, over what an interrupted attempt may have left."""
     save(table.select(SCHEMAS[kind].names).cast(SCHEMAS[kind]), ledger.data(kind, batch))
 
 
 def save(table: pa.Table, path: "os.PathLike[str]") -> None:
-    """Write a file of parquet that is there whole or not at all."""
+    """Write a parquet file atomically."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f"{os.fspath(path)}.part"
     with open(part, "wb", opener=safe_files.open_new) as file:
@@ -43,7 +43,7 @@ def save(table: pa.Table, path: "os.PathLike[str]") -> None:
 def load(
     kind: str, paths: Iterable[Path], filters: Any = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Read files of a kind, as far as they pass the filters; all columns if none are named."""
+    """Read the rows of files of a kind that pass the filters; all columns if none are named."""
     schema, columns = SCHEMAS[kind], columns or SCHEMAS[kind].names
     tables = [
         parquet.read_table(path, schema=schema, columns=columns, filters=filters, partitioning=None)
@@ -53,13 +53,13 @@ def load(
 
 
 def path(ledger: Ledger, kind: str, piece: Segment) -> Path:
-    """Say where the data of a kind of some batches are."""
+    """Return the path of a file of data of a kind."""
     single = ledger.data(kind, piece.first)
     return single if piece.first == piece.last else single.with_stem(f"{piece.first:08}-{piece.last:08}")
 
 
 def pieces(ledger: Ledger, kind: str, since: int = 0) -> list[Segment]:
-    """List the files with the data of a kind of batches after ``since``, and maybe of some before."""
+    """List the files that hold data of a kind of batches after ``since``."""
     merged = ledger.merged()
     singles = range(merged.until + 1, ledger.last() + 1)
     alone = [Segment(n, n, 1, None, None) for n in singles if ledger.data(kind, n).exists()]
@@ -68,7 +68,7 @@ def pieces(ledger: Ledger, kind: str, since: int = 0) -> list[Segment]:
 
 
 def _near(ledger: Ledger, kind: str, listed: Iterable[Segment], low: float, high: float) -> list[Path]:
-    """Return the paths of the pieces that may hold something of a time."""
+    """Return the paths of the files that may hold data of a time range."""
     return [
         path(ledger, kind, piece)
         for piece in listed
@@ -77,9 +77,9 @@ def _near(ledger: Ledger, kind: str, listed: Iterable[Segment], low: float, high
 
 
 def changed(ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup.Unite) -> pa.Table:
-    """Merge the partials of every metric and window that batches after ``since`` touched.
+    """Merge the partials of every metric and window that batches after ``since`` changed.
 
-    And of some others, when ``since`` lies within a file of several batches.
+    When ``since`` lies within a file of several batches, some unchanged windows are included.
     """
     mine = pc.field("metric").isin([metric.name for metric in metrics])
     new_files = pieces(ledger, "partials", since)
@@ -98,19 +98,19 @@ def changed(ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup
 
 
 def _only(rows: pa.Table, units: pa.Table) -> pa.Table:
-    """Return the rows that are of one of the metrics and windows."""
+    """Return the rows of some metrics and windows."""
     return rows.join(_units(units), UNITS, join_type="left semi")
 
 
 def _units(rows: pa.Table) -> pa.Table:
-    """Return the metrics and windows that rows are of, each once."""
+    """Return the distinct metrics and windows of rows."""
     return rows.select(UNITS).group_by(UNITS).aggregate([])
 
 
 def _changed_durations(
     ledger: Ledger, metrics: Sequence[Metric], since: int, unite: rollup.Unite
 ) -> pa.Table:
-    """Make the partials of the windows that new events changed, a part of the pairs at a time."""
+    """Make the partials of the windows that new events changed, some pairs at a time."""
     new_files = [path(ledger, "pairs", piece) for piece in pieces(ledger, "pairs", since)]
     if not since:
         made = _all(durations.partials(each, metrics, unite) for each in _parts(new_files))
@@ -128,13 +128,13 @@ def _changed_durations(
         for events in _parts(paths, near)
         for each in durations.units(durations.touched(events, new, reach), metrics)
     )
-    # A window that changed is made of all pairs, also of those in which nothing did.
+    # A window that changed is made again from all its pairs, also from unchanged ones.
     made = _all(_only(durations.partials(each, metrics, unite), changed) for each in _parts(paths, near))
     return rollup.merge(made, unite)
 
 
 def _parts(paths: Sequence[Path], near: Any = None) -> Iterator[pa.Table]:
-    """Read starts and ends, a part at a time; those of a pair are together."""
+    """Read starts and ends, some at a time; those of a pair stay together."""
     rows = sum(parquet.read_metadata(path).num_rows for path in paths)
     count = 1 << (rows // PAIRED_ROWS).bit_length()
     for number in range(count):

@@ -1,7 +1,7 @@
-"""What the next batch reads: arithmetic of offsets, with nothing read or written.
+"""Offset arithmetic: what the next batch reads. Nothing is read or written here.
 
-Counted offsets are kept as ranges, not as one position: so that a backfill of an earlier
-time can be told from what was counted already.
+Counted offsets are ranges, not one position, so that a backfill of an earlier time counts nothing
+twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,10 +11,10 @@ from notifier_kafka.contract.driver import Partition, Span
 from notifier_kafka.errors import LogUnusable
 
 Ranges = tuple[tuple[int, int], ...]
-"""Offsets from the first number of each pair to before the second, ascending, apart.
+"""Offset ranges, ascending and disjoint: each begins at its first number and ends before its second.
 
-Where the last one ends is the position. An empty one at the end says that it is beyond what
-is counted: what lies between was left out, or lost.
+The position is the end of the last range. That may be an empty range beyond what is counted: then
+the offsets between them were left out, or lost.
 """
 
 Counted = Mapping[Partition, Ranges]
@@ -52,9 +52,9 @@ def add(counted: Counted, spans: Iterable[Span]) -> dict[Partition, Ranges]:
 
 
 def unplaced(spans: Iterable[Span], counted: Counted, planned: Iterable[Span], *, lost: bool) -> list[Span]:
-    """Return, as empty spans, where to go on with partitions of which nothing is counted or planned.
+    """Return empty spans at the positions of partitions of which nothing is counted or planned.
 
-    With ``lost`` also those whose records from the position on are gone.
+    With ``lost``, partitions whose next records were deleted are included.
     """
     there = {span.partition for span in planned}
     found = []
@@ -81,10 +81,10 @@ def uncounted(span: Span, ranges: Ranges) -> list[Span]:
 
 
 def following(held: Sequence[Span], counted: Counted, start: str) -> list[Span]:
-    """Return what follows what was counted, up to the ends of what is held.
+    """Return what follows the counted offsets, up to the ends of what the log holds.
 
-    Of a partition that was never counted that is everything, or nothing (with its end as
-    the place to go on from) when nothing was counted at all and ``start`` is ``latest``.
+    Of a partition that was never counted this is everything. With ``start`` ``latest``, when
+    nothing at all was counted, it is an empty span at the partition's end.
     """
     found = []
     for span in held:
@@ -98,7 +98,7 @@ def following(held: Sequence[Span], counted: Counted, start: str) -> list[Span]:
 
 
 def passed_over(found: Iterable[Span], held: Iterable[Span], counted: Counted) -> list[Span]:
-    """Return what the log has between what was counted and spans that are to be counted beyond it."""
+    """Return what the log has between the counted offsets and the spans to count next."""
     first = {span.partition: span.start for span in held}
     left: dict[Partition, Span] = {}
     for span in found:
@@ -110,7 +110,7 @@ def passed_over(found: Iterable[Span], held: Iterable[Span], counted: Counted) -
 
 
 def check_retention(held: Sequence[Span], counted: Counted) -> list[tuple[Span, int]]:
-    """Return the partitions whose next records are gone, each with how many.
+    """Return the partitions whose next records were deleted, each with their number.
 
     Raises ``LogUnusable`` for one that ends before what was counted of it.
     """
@@ -122,7 +122,7 @@ def check_retention(held: Sequence[Span], counted: Counted) -> list[tuple[Span, 
         if span.stop < position:
             raise LogUnusable(
                 f"topic {topic}, partition {number} ends at offset {span.stop}, and offsets up to "
-                f"{position} were counted: it was made anew; count it with another checkpoint_dir"
+                f"{position} were counted: the topic was created again; count it with another checkpoint_dir"
             )
         if span.start > position:
             lost.append((span, span.start - position))
@@ -130,7 +130,7 @@ def check_retention(held: Sequence[Span], counted: Counted) -> list[tuple[Span, 
 
 
 def limit(spans: Sequence[Span], most: int) -> tuple[Span, ...]:
-    """Return the beginnings of the spans that hold so many records, shared out evenly."""
+    """Return the beginnings of the spans with at most so many records, shared out evenly."""
     left = {index: span.stop - span.start for index, span in enumerate(spans)}
     taken = dict.fromkeys(left, 0)
     while most > 0 and left:

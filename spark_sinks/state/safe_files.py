@@ -1,14 +1,14 @@
-"""Files that are made where others may write too, by names that anybody can foresee."""
+"""Creates files safely where others may write too and can guess the names."""
 
 import contextlib
 import os
 
 
 def open_new(path: str, flags: int) -> int:
-    """Open a file that was not there, as an ``opener`` of ``open``.
+    """Create a file, as an ``opener`` of ``open``.
 
-    One that a process of ours left goes first. What somebody planted in its place is not
-    followed to where it leads: that would be written over with the rights of this process.
+    A file that an earlier process left is removed first. A symbolic link is never followed:
+    somebody could make this process overwrite any file.
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

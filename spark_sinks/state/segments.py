@@ -1,8 +1,8 @@
-"""Many files made few: what batches left behind, merged, so that a job is as quick after a year.
+"""Merges the many files of single batches into few.
 
-``merged.json`` names the files that hold several batches each, and up to which batch. It is
-renamed into its place once these are whole, and only then the files of single batches go. So
-at whatever moment this ends, each batch is in exactly one file that is looked at.
+``merged.json`` names the merged files and the last batch in them. It is replaced after these are
+complete, and only then the files of single batches are removed. So whenever this is interrupted,
+each batch is in exactly one file that is read.
 """
 
 import itertools
@@ -21,8 +21,8 @@ from spark_sinks.state.ledger import Ledger, Segment
 MERGE_AFTER_BATCHES = 16
 """Batches after which their files are merged."""
 MAX_FILE_ROWS = 200_000
-"""Of a merged file at most, so that merging costs the same however much there is. A batch that
-has more stays by itself."""
+"""The most rows of a merged file, so that merging does not get slower with time. A batch with more
+rows keeps its own file."""
 
 _ORDERED = {"partials": "start", "pairs": "time"}
 
@@ -30,7 +30,7 @@ _ORDERED = {"partials": "start", "pairs": "time"}
 def merge(ledger: Ledger, unite: rollup.Unite, horizon: float) -> None:
     """Merge the files of the batches since the last time, when there are enough of them.
 
-    Within the ledger's ``locked``. Ids are merged as far as they are forgotten together.
+    Call it within the ledger's ``locked``. Files of ids are merged within ``horizon`` seconds.
     """
     done, last = ledger.merged(), ledger.last()
     if last - done.until < MERGE_AFTER_BATCHES:
@@ -59,7 +59,7 @@ def _singles(ledger: Ledger, kind: str, after: int, last: int) -> Iterator[Segme
 
 
 def _ends(table: pa.Table, kind: str) -> tuple[float, float]:
-    """Return the first and the last second that a table is of."""
+    """Return the first and the last second in a table."""
     low, high = pc.min_max(table[_ORDERED[kind]].cast(pa.int64())).as_py().values()
     return (low, high) if kind == "partials" else (low / 1e6, high / 1e6)
 
@@ -97,7 +97,7 @@ def _write(ledger: Ledger, kind: str, group: list[Segment], unite: rollup.Unite)
     table = partials.load(kind, [partials.path(ledger, kind, piece) for piece in group if piece.rows])
     if kind == "partials":
         table = rollup.merge(table, unite)
-    # In order, so that of a file only the rows near some time need be read.
+    # Sorted by time, so that a reader can skip most of the file.
     ordered = _ORDERED.get(kind)
     table = table.sort_by(ordered) if ordered else table.group_by(table.schema.names).aggregate([])
     partials.save(table, partials.path(ledger, kind, whole))
@@ -105,13 +105,13 @@ def _write(ledger: Ledger, kind: str, group: list[Segment], unite: rollup.Unite)
 
 
 def _tidy(ledger: Ledger, until: int, made: dict[str, list[Segment]]) -> None:
-    """Remove what nobody looks at: the single files, and what an earlier attempt left."""
+    """Remove what is no longer read: the single files, and what an interrupted attempt left."""
     for kind, listed in made.items():
         kept = {partials.path(ledger, kind, piece) for piece in listed}
         for path in _of(ledger.directory / kind, until):
             if path not in kept:
                 path.unlink()
-    # The latest sums hold everything that is counted.
+    # The latest counted file has all ranges, so the earlier ones are not needed.
     for path in itertools.chain(*(_of(ledger.directory / kind, until - 1) for kind in ("plans", "counted"))):
         path.unlink()
 

@@ -201,8 +201,8 @@ def test_a_chart_that_is_not_there_says_why(browser: Browser, tmp_path: Path) ->
     said = found.page.locator("main").inner_text()
     for words in (
         "No notification has the priority ERROR or CRITICAL.",
-        "Counted in windows of 1 day, which tell of no hour.",
-        "The output holds no rows of notifications.duration.",
+        "The windows of 1 day are too wide to show hours.",
+        "The output has no rows of the metric notifications.duration.",
         "12 of 14 further metrics have a chart; these have none: own.12, own.13.",
     ):
         assert words in said
@@ -213,6 +213,30 @@ def test_a_chart_that_is_not_there_says_why(browser: Browser, tmp_path: Path) ->
     assert ticks
     assert not [tick for tick in ticks if "." in tick or ":59" in tick]
     found.page.close()
+
+
+@pytest.mark.parametrize(
+    ("publishers", "errors", "expected"),
+    [
+        (1, 1, "There is one publisher."),
+        (2, 2, "All 2 publishers sent errors."),
+        (3, 2, "2 of 3 publishers sent errors; the others sent none."),
+        (20, 17, "17 of 20 publishers sent errors; those with the 15 largest shares are shown."),
+    ],
+)
+def test_sentences_say_what_is_shown(tmp_path: Path, publishers: int, errors: int, expected: str) -> None:
+    told = [Told(0, "order.paid", f"till.{n}", "ERROR" if n < errors else "INFO") for n in range(publishers)]
+    page = paged(tmp_path, output.counted(told)).read_text("utf-8")
+
+    noun = "notification" if publishers == 1 else "notifications"
+    shown = {1: "1 publisher", 20: "15 of 20 publishers"}.get(publishers, f"all {publishers} publishers")
+    for sentence in (
+        f"among the notifications of a publisher. {expected}",
+        f">{publishers} {noun}; each bar is 1 minute.",
+        "Notifications of 1 event type by the hour",
+        f"Notifications of {shown}. ",
+    ):
+        assert sentence in page
 
 
 def test_a_page_with_every_chart_makes_no_excuses(desk: Opened) -> None:

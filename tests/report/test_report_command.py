@@ -7,9 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from notifier_kafka.cli import main
 from notifier_kafka.cli.exits import Exit
+from spark_sinks.outputs import rows, sink
 from tests.report import output
 from tests.report.output import Told
 
@@ -72,7 +74,15 @@ def test_it_says_what_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFix
     assert "checkpoint was not found" in (tmp_path / "page.html").read_text("utf-8")
     report(tmp_path, capsys=capsys)
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "has counted 34 notifications and the output holds 33" in page
+    assert "has counted 34 notifications and the output holds 33: the output is behind the job" in page
+
+
+def test_an_output_of_another_format_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "rows"
+    sink.load(f"csv:{place}", cfg.ConfigOpts()).write("job", 1, rows.ROW.empty_table())
+    assert main.main(["report", "--input", str(place), "-o", str(tmp_path / "page.html")]) == 5
+    heard = capsys.readouterr().err
+    assert heard == f"notifier-kafka: report of {place}: output {place} holds csv, not parquet\n"
 
 
 def test_windows_that_overlap_are_not_added_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +113,7 @@ def test_windows_that_overlap_are_not_added_up(tmp_path: Path, capsys: pytest.Ca
                 )
                 for s in (0, 60)
             ],
-            "sliding windows only; add a roll-up",
+            "has only sliding windows; add a roll-up",
         ),
     ],
 )
@@ -153,4 +163,4 @@ def test_rows_of_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.Ca
     assert main.main(["metrics", "show", f"parquet:{tmp_path}/rows"]) == Exit.CONFIGURATION
     heard = capsys.readouterr()
     assert heard.out == ""
-    assert heard.err == f"notifier-kafka: output parquet:{tmp_path}/rows: there is no such directory\n"
+    assert heard.err == f"notifier-kafka: output parquet:{tmp_path}/rows: no such directory\n"

@@ -49,11 +49,15 @@ def run(
         (["--metrics", "none.yaml"], Exit.CONFIGURATION, "none.yaml cannot be read: No such file"),
         (["--window", "1 minute"], Exit.CONFIGURATION, "window: '1 minute' is not a time span"),
         (["--output", "parqet:x"], Exit.CONFIGURATION, "did you mean parquet?"),
-        (["--output", "parquet:taken"], Exit.CONFIGURATION, "taken is not empty and not of this program"),
+        (
+            ["--output", "parquet:taken"],
+            Exit.CONFIGURATION,
+            "taken is not empty and not an output of this program",
+        ),
         (
             ["--checkpoint-dir", "taken"],
             Exit.CONFIGURATION,
-            "taken is not empty and not of a job: it holds thesis",
+            "taken is not empty and not a checkpoint: it holds thesis",
         ),
         (["--every", "often"], Exit.USAGE, "often"),
         (["--config-file", "nojava.conf"], Exit.MISSING_EXTRA, "none that is Java 17 or 21: "),

@@ -103,11 +103,11 @@ def unusual() -> list[corpus.Raw]:
 def test_both_ways_agree(spark: SparkSession) -> None:
     mine, others = ours(), unusual()
     quick, slow = read(spark, mine + others + corpus.everything()[:400])
-    assert [row.usual for row in quick[: len(mine) + len(others)]] == [True] * len(mine) + [False] * len(
+    assert [row.is_fast for row in quick[: len(mine) + len(others)]] == [True] * len(mine) + [False] * len(
         others
     )
     for one, other in zip(quick, slow, strict=True):
-        if one.usual:
+        if one.is_fast:
             assert [one[name] for name in FIELDS] == [other[name] for name in FIELDS]
 
 
@@ -118,7 +118,7 @@ def test_the_order_of_the_headers_may_change(spark: SparkSession) -> None:
     names = ("content-type", "priority", "message-id", "event-type", "publisher-id")
     orders = [(*names[:2], *rest) for rest in itertools.permutations(names[2:])]
     quick, _ = read(spark, [(value, tuple((name, by_name[name]) for name in order)) for order in orders])
-    assert [row.usual for row in quick] == [True] * len(orders)
+    assert [row.is_fast for row in quick] == [True] * len(orders)
     assert {row.message_id for row in quick} == {"m"}
 
 
@@ -129,7 +129,7 @@ def test_a_payload_that_is_no_text_is_none(spark: SparkSession) -> None:
     assert (quick[0].is_fast, quick[0].payload, slow[0].reason) == (True, None, "not Unicode text")
 
 
-def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
+def test_the_payload_of_a_fast_record_is_not_checked(spark: SparkSession) -> None:
     """Its payload may be none: it counts then, without one. Nothing else about it may be wrong."""
     chance = random.Random(4)
     damaged: list[corpus.Raw] = []
@@ -139,7 +139,7 @@ def test_a_usual_record_is_taken_at_its_word(spark: SparkSession) -> None:
         damaged.append((value[:at] + bytes([chance.choice(b'{}[]",:\\ux\xe9 0')]) + value[at + 1 :], headers))
     quick, slow = read(spark, damaged)
     texts = FIELDS[1:5]
-    word = [(one, other) for one, other in zip(quick, slow, strict=True) if one.usual]
+    word = [(one, other) for one, other in zip(quick, slow, strict=True) if one.is_fast]
     assert len(word) > 20
     for one, other in word:
         assert other.reason in (None, "not JSON", "not Unicode text")
@@ -151,10 +151,10 @@ def test_records_of_everything_else_are_left(spark: SparkSession) -> None:
     """A tombstone has neither value nor headers, and a source may yield no list of headers at all."""
     now = datetime.datetime(2026, 11, 18, tzinfo=datetime.UTC)
     frame = spark.createDataFrame([("t", 0, 0, now, None, None, None)], full.RAW_SCHEMA)
-    assert [row.usual for row in fast.decode(frame).collect()] == [False]
+    assert [row.is_fast for row in fast.decode(frame).collect()] == [False]
 
 
-def test_all_that_a_usual_record_goes_through_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
+def test_all_code_that_a_fast_record_passes_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
     """Spark does in steps what would be one method of more than a JVM compiles: a third longer for each."""
     spark.createDataFrame([], full.RAW_SCHEMA).write.parquet(str(tmp_path / "raw"))
     wanted = metrics_file.default()

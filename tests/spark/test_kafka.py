@@ -145,14 +145,14 @@ def test_a_topic_that_is_deleted_when_it_is_to_be_read(
     with (
         at("batch 1: planned", lambda: admin.delete_topic("gone.info")),
         pytest.raises(
-            LogUnusable, match=r"topic gone\.info, partition 0: .* are gone, with the topic"
+            LogUnusable, match=r"topic gone\.info, partition 0: .* were deleted with the topic"
         ) as caught,
     ):
         made.run(spark, rig.limits(), [output], ["gone", "stays"])
     assert "\n" not in str(caught.value)
     again = made.run(spark, rig.limits(allow_loss=True), [output], ["gone", "stays"])
     assert (again.lost, again.failures) == (held.stop, {})
-    assert "topic gone.info is gone: what was counted of it stays, what came later is lost" in caplog.messages
+    assert "topic gone.info no longer exists: its counts stay, later records are lost" in caplog.messages
     truth = made.truth(["stays.info"])
     assert test_job.table(tmp_path / "rows.db") == truth
     made.transport.cleanup()

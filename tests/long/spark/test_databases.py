@@ -74,7 +74,7 @@ def test_a_batch_that_is_written_again(output: str) -> None:
         ("m", "2026-11-18T07:00:00Z", "2026-11-18T08:00:00Z", spelled, 0.1, "B"),
         ("m", "2026-11-18T08:00:00Z", "2026-11-18T09:00:00Z", spelled, 1e-300, "B"),
     ]
-    with pytest.raises(ConfigurationError, match="is of another job; name another database"):
+    with pytest.raises(ConfigurationError, match="belongs to another job; name another database"):
         one.last("you")
 
 
@@ -303,7 +303,7 @@ def test_rows_to_a_topic(tmp_path: Path, kafka_cluster: Any) -> None:
     # Rows of the same metric, window and group have the same key: a compacted topic keeps the last.
     keys = {each.record.key for each in made.deliveries(["metrics.out"])}
     assert len(keys) == 2
-    with pytest.raises(ConfigurationError, match=r"topic metrics\.out is of another job"):
+    with pytest.raises(ConfigurationError, match=r"topic metrics\.out belongs to another job"):
         one.last("you")
     made.transport.cleanup()
 

@@ -41,7 +41,7 @@ notifier_kafka.errors.LogUnusable: the file is not a database
 def test_one_line_says_the_cause(said: str, kind: type[Exception], brief: str) -> None:
     made = spark_errors.translate(Py4JError(said), 7)
     assert type(made) is kind
-    assert str(made) == f"Spark: {brief}; the next run does batch 7 again"
+    assert str(made) == f"Spark: {brief}; the next run repeats batch 7"
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,10 @@ def test_a_batch_that_is_written_again(tmp_path: Path, kind: str) -> None:
     # Of window 0 one row is gone: what comes replaces all that there was.
     sink.load(output, rig.conf()).write("me", 2, made(("m", 0, GROUP, 5.0)))
     assert sink.load(output, rig.conf()).last("me") == 2
-    with pytest.raises(ConfigurationError, match="place is of another job; name another"):
+    with pytest.raises(ConfigurationError, match="place belongs to another job; name another"):
         sink.load(output, rig.conf()).last("you")
     if kind == "openmetrics":
-        with pytest.raises(ConfigurationError, match=r"csv:DIR, json:DIR, jdbc:sqlite:FILE .* can be shown"):
+        with pytest.raises(ConfigurationError, match=r"csv:DIR, json:DIR, jdbc:sqlite:FILE .* can be read"):
             reader.read(output, "*", None, None)
     else:
         assert [row[1:] for row in reader.read(output, "m*", None, None)] == [
@@ -204,10 +204,10 @@ def test_places_of_others(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     for kind in ("parquet", "csv", "json"):
         with pytest.raises(
-            ConfigurationError, match=r"is not empty and not of this program: it holds thesis\.tex"
+            ConfigurationError, match=r"is not empty and not an output of this program: it holds thesis\.tex"
         ):
             sink.load(f"{kind}:{tmp_path}", rig.conf()).last("me")
-    with pytest.raises(ConfigurationError, match="is not of this program"):
+    with pytest.raises(ConfigurationError, match="was not written by this program"):
         sink.load(f"openmetrics:{tmp_path}/thesis.tex", rig.conf()).last("me")
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE metric_rows (a, b)")
@@ -222,7 +222,9 @@ def test_a_directory_has_one_format(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"holds csv, not parquet; name another directory"):
         sink.load(f"parquet:{tmp_path}", rig.conf()).last("me")
     outputs = [f"csv:{tmp_path}/a", f"json:{tmp_path}/b", f"parquet:{tmp_path}/a/"]
-    with pytest.raises(ConfigurationError, match=r"outputs csv:.*/a and parquet:.*/a/ are one directory"):
+    with pytest.raises(
+        ConfigurationError, match=r"outputs csv:.*/a and parquet:.*/a/ are the same directory"
+    ):
         settings.read(rig.conf(), output=outputs)
     assert settings.read(rig.conf(), output=outputs[:2]).outputs == tuple(outputs[:2])
 

@@ -112,9 +112,11 @@ def test_what_lies_between_the_position_and_a_later_time_is_named(tmp_path: Path
     # Of what was never counted everything is left out that a bound leaves out.
     assert asked(4) == ([(4, 9)], [])
     made.ledger.write_counted(Plan(1, (Span(place, 1, 3),)), {})
-    words = f"records of t.info[{place.number}] between what is counted and --since, offsets 3 to"
-    assert asked(4) == ([(4, 9)], [f"1 {words} 4, are left out; an earlier --since counts them"])
-    assert asked(6, 8) == ([(6, 8)], [f"3 {words} 6, are left out; an earlier --since counts them"])
+    words = (
+        f"records of t.info[{place.number}] before --since are not counted yet and are left out: offsets 3 to"
+    )
+    assert asked(4) == ([(4, 9)], [f"1 {words} 4; an earlier --since counts them"])
+    assert asked(6, 8) == ([(6, 8)], [f"3 {words} 6; an earlier --since counts them"])
     assert asked(0) == ([(0, 1), (3, 9)], [])
     assert asked(0, 2) == ([(0, 1)], [])
     assert asked(3) == ([(3, 9)], [])
@@ -188,15 +190,17 @@ def test_a_job_has_its_directory_for_itself(tmp_path: Path) -> None:
         other.locked(IDENTITY, {}).__enter__()
     with kept.locked(IDENTITY, {"n": "2"}):
         pass
-    with pytest.raises(ConfigurationError, match="metric 'm' means something else"):
+    with pytest.raises(ConfigurationError, match="the definition of metric 'm' differs"):
         kept.locked(IDENTITY, {"m": "3"}).__enter__()
-    with pytest.raises(ConfigurationError, match='of another job: its input is "sqlite:///x", not "kafka:"'):
+    with pytest.raises(
+        ConfigurationError, match='belongs to another job: its input is "sqlite:///x", not "kafka:"'
+    ):
         kept.locked({"input": "kafka:"}, {}).__enter__()
 
 
 def test_directories_of_others(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ConfigurationError, match=r"is not empty and not of a job: it holds thesis\.tex"):
+    with pytest.raises(ConfigurationError, match=r"is not empty and not a checkpoint: it holds thesis\.tex"):
         ledger.Ledger(tmp_path).locked(IDENTITY, {}).__enter__()
     with pytest.raises(ConfigurationError, match=r"Not a directory|File exists"):
         ledger.Ledger(tmp_path / "thesis.tex").locked(IDENTITY, {}).__enter__()

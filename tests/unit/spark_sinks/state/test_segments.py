@@ -240,10 +240,10 @@ def test_a_job_and_readers_beside_a_compaction(tmp_path: Path) -> None:
 
 def test_what_is_no_parquet_output_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ConfigurationError, match="is no parquet output"):
+    with pytest.raises(ConfigurationError, match="is not a parquet output"):
         compaction.compact(tmp_path)
     sink.load(f"csv:{tmp_path}/csv", rig.conf()).write("me", 1, test_sinks.made(("m", 0, {}, 1.0)))
-    with pytest.raises(ConfigurationError, match="is no parquet output"):
+    with pytest.raises(ConfigurationError, match="is not a parquet output"):
         compaction.compact(tmp_path / "csv")
 
 

@@ -3,10 +3,10 @@
 Where Java has no name for something (PEM files, user and password), librdkafka's is used.
 """
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 
+from notifier_kafka.contract import did_you_mean
 from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
 
@@ -150,8 +150,7 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str] = NAMES) -> None:
     choices = sorted(known)
     for name in names:
         if name not in choices:
-            near = difflib.get_close_matches(name, choices, 1)
-            hint = f"did you mean {near[0]}?" if near else "see Apache Kafka's configuration reference"
+            hint = did_you_mean.hint(name, choices, "see Apache Kafka's configuration reference")
             raise ConfigurationError(f"[drivers_kafka] client_properties: no property {name!r}: {hint}")
 
 

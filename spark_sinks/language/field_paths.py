@@ -5,9 +5,10 @@ name alone, such as ``event_type``, is a path too. ``service`` and ``host`` are 
 publisher before and after its first dot.
 """
 
-import difflib
 import re
 from dataclasses import dataclass
+
+from notifier_kafka.contract import did_you_mean
 
 TREES = ("payload", "context")
 TEXTS = ("event_type", "publisher_id", "priority", "message_id", "topic", "host", "service")
@@ -50,8 +51,7 @@ def parse(text: str) -> FieldPath:
         raise ValueError(f"path {text!r}: {_ROOTS_HINT}")
     root = _ALIASES.get(steps[0], steps[0])
     if root not in ROOTS:
-        near = difflib.get_close_matches(root, ROOTS, 1)
-        hint = f"did you mean {near[0]}?" if near else _ROOTS_HINT
+        hint = did_you_mean.hint(root, ROOTS, _ROOTS_HINT)
         raise ValueError(f"path {text!r}: a notification has no {root!r}; {hint}")
     if len(steps) > 1 and root not in TREES:
         raise ValueError(f"path {text!r}: {root} is text and has nothing below it")

@@ -1,6 +1,5 @@
 """YAML values that know their lines, so that errors can name them."""
 
-import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -9,6 +8,7 @@ from typing import Any, Never
 
 import yaml
 
+from notifier_kafka.contract import did_you_mean
 from notifier_kafka.errors import ConfigurationError
 
 MAX_DEPTH = 20
@@ -79,8 +79,8 @@ class YamlValue:
 def suggest(name: str, known: Iterable[str]) -> str:
     """Name the nearest of the known names, or all of them."""
     choices = list(known)
-    near = difflib.get_close_matches(name, choices, 1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(choices)}"
+    near = did_you_mean.nearest(name, choices)
+    return f"did you mean {near!r}?" if near else f"known are {', '.join(choices)}"
 
 
 def read(file: str) -> YamlValue:

@@ -320,9 +320,10 @@ def test_demo_runs_where_nothing_else_is_installed(installed: Installed, tmp_pat
 
 def test_files_that_are_no_modules_are_installed(installed: Installed, tmp_path: pathlib.Path) -> None:
     program = (
-        "import json, importlib.resources as r, notifier_kafka.cli as c, spark_sinks.report as s\n"
-        "print(json.dumps([p.name for m in (c, s) for p in r.files(m).iterdir()]))"
+        "import json, importlib.resources as r\n"
+        "import notifier_kafka.cli.demo as d, spark_sinks.language as l, spark_sinks.report as p\n"
+        "print(json.dumps([each.name for m in (d, l, p) for each in r.files(m).iterdir()]))"
     )
     names = json.loads(installed.python_says(program, cwd=tmp_path))
 
-    assert {"day_metrics.yaml", "page.html", "page.css", "page.js"} <= set(names)
+    assert {"metrics.yaml", "default_metrics.yaml", "page.html", "page.css", "page.js"} <= set(names)

@@ -53,7 +53,7 @@ def _selection(environment: str) -> str:
     command = shlex.split(line.replace("{posargs}", ""))
     assert command[:3] == ["python", "-m", "pytest"]
     options = dict(zip(command[3::2], command[4::2], strict=True))
-    assert options.keys() == {"-n", "--dist", "--durations", "-m"}
+    assert options.keys() == {"-n", "--durations", "-m"}
     return options["-m"]
 
 

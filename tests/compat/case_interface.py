@@ -107,5 +107,5 @@ def parameters(thing: Any) -> list[list[str]]:
 
 
 def shown(default: Any) -> str:
-    # A marker object has no text of its own.
-    return "marker" if type(default) is object else repr(default)
+    # The marker of an argument that was not given: theirs has no text of its own, ours says what it means.
+    return "marker" if type(default) is object or repr(default) == "<unchanged>" else repr(default)

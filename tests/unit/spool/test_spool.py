@@ -387,7 +387,7 @@ def test_the_commands_show_and_send_what_is_left(bus: Bus) -> None:
         assert row["oldest"]
     tried = bus.command("spool", "flush", "--timeout", "0", "--json")
     assert (tried.returncode, json.loads(tried.stdout)["sent"]) == (4, 0), tried.stderr
-    assert "50 remain" in tried.stderr
+    assert "50 records remain" in tried.stderr
     done = bus.command("spool", "flush", "-f", "value", "-c", "sent", "-c", "remain", "-c", "given_up")
     assert (done.returncode, done.stdout) == (0, "50\n0\n0\n")
     assert bus.payloads() == ["first", *range(50)]

@@ -32,7 +32,7 @@ TESTED_ELSEWHERE = {
     "notifier_kafka/testing": "tests/contract/test_plugin.py",
     "notifier_kafka/testing/conformance": "tests/long/contract/test_saboteurs.py",
     "notifier_kafka/wire": "tests/unit/wire/test_codec.py",
-    "spark_sinks": "tests/spark/test_kafka.py",
+    "spark_sinks": "tests/arch/test_public_names.py",
     "spark_sinks/cli": "tests/spark/test_command.py",
     "spark_sinks/decode": "tests/spark/test_decode.py",
     "spark_sinks/engine": "tests/spark/test_aggregate.py",

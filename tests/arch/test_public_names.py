@@ -3,6 +3,8 @@
 import importlib
 import inspect
 
+import pytest
+
 import notifier_kafka
 
 # A program that says `import notifier_kafka as oslo_messaging` finds these where they were.
@@ -99,3 +101,29 @@ def test_names_of_oslo_messaging_that_are_aliases_are_the_same_class() -> None:
     assert notifier_kafka.MessageDeliveryFailure is notifier_kafka.DeliveryFailed
     assert notifier_kafka.exceptions.MessageDeliveryFailure is notifier_kafka.DeliveryFailed
     assert notifier_kafka.conffixture.ConfFixture is notifier_kafka.ConfFixture
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "notifier_kafka.client:Consumer",
+        "notifier_kafka.client:Producer",
+        "notifier_kafka.driver:Driver",
+        "notifier_kafka.driver:DriverURL",
+        "notifier_kafka.errors:MessagingException",
+        "notifier_kafka.forks:renewed",
+        "notifier_kafka.outbox:Outbox",
+        "notifier_kafka.testing.clusters:kafka_cluster",
+        "notifier_kafka.testing.conformance:DriverSuite",
+        "notifier_kafka.url:TransportURL",
+        "spark_sinks.decode:RAW",
+        "spark_sinks.source:ByDriver",
+        "spark_sinks.source:Source",
+        "spark_sinks.submit:needed",
+    ],
+)
+def test_documented_paths_stay(path: str) -> None:
+    """Other distributions import these, or name them in entry points: moving code leaves them alone."""
+    module, _, name = path.partition(":")
+
+    assert getattr(importlib.import_module(module), name) is not None

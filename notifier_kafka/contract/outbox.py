@@ -175,7 +175,7 @@ class Outbox:
             # Set before it starts: a signal handler that publishes comes through here too.
             self._worker = threading.Thread(target=self._run, name="notifier-kafka-outbox", daemon=True)
             try:
-                threads.start(self._worker, "publish from")
+                threads.start_to_publish(self._worker)
             except DeliveryFailed:
                 self._worker = None
                 raise

@@ -53,7 +53,7 @@ class DropOldestPublisher:
                     target=self._feed, name="notifier-kafka-drop-oldest", daemon=True
                 )
                 try:
-                    threads.start(self._worker, "publish from")
+                    threads.start_to_publish(self._worker)
                 except DeliveryFailed:
                     self._worker = None
                     self._queue.pop()

@@ -170,7 +170,7 @@ class NotificationTransport:
         closer = threading.Thread(target=self._release, name="notifier-kafka-closing", daemon=True)
         try:
             threads.start(closer, "close from")
-        except DeliveryFailed:
+        except MessagingException:
             # Since Python 3.12 there are no new threads at the interpreter's exit. With records
             # left the log is probably unreachable, and closing could block.
             if not left:

@@ -221,7 +221,7 @@ class Spool:
             self._looked = time.monotonic()
             self._files.start()
             self.spooling = bool(self._files.files) or self._files.must_wait()
-            threads.start(self._thread, "publish from")
+            threads.start_to_publish(self._thread)
         except MessagingException:
             self._thread = None
             raise

@@ -7,7 +7,7 @@ import threading
 import time
 
 from notifier_kafka.contract import after_fork, threads
-from notifier_kafka.errors import DeliveryFailed
+from notifier_kafka.errors import MessagingException
 
 LOG_INTERVAL_SECONDS = 10.0  # between two lines about losses
 LOST_PREFIX = "lost."
@@ -67,7 +67,7 @@ class Counters:
             self._later = threading.Timer(seconds, self.report)
             self._later.daemon = True
             # Without a thread, as at the interpreter's exit, the clean-up reports.
-            with contextlib.suppress(DeliveryFailed):
+            with contextlib.suppress(MessagingException):
                 threads.start(self._later, "report losses from")
 
     def counts(self) -> dict[str, int]:

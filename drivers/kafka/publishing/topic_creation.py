@@ -149,7 +149,7 @@ class PublisherAwaitingTopics:
             target=self._create_topics, name="notifier-kafka-topics", daemon=True
         )
         try:
-            threads.start(self._creator, f"create topic {topic}")
+            threads.start_to_publish(self._creator, f"create topic {topic}")
         except DeliveryFailed:
             self._creator = None
             raise

@@ -5,7 +5,12 @@ A program that uses oslo.messaging only for notifications works unchanged with
 """
 
 from notifier_kafka import conffixture, notify, server
+
+# Documented modules that ``import notifier_kafka`` alone makes reachable.
+from notifier_kafka import driver as driver
 from notifier_kafka import errors as exceptions
+from notifier_kafka import forks as forks
+from notifier_kafka import url as url
 from notifier_kafka.conffixture import ConfFixture
 from notifier_kafka.config.options import ListenerPolicy, set_transport_defaults
 from notifier_kafka.config.transport_url import TransportURL

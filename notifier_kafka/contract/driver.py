@@ -295,7 +295,7 @@ class Driver(abc.ABC):
         """
 
     def trouble(self) -> str | None:
-        """Say for people why records do not reach the log now, if that is known. Blocks for seconds."""
+        """Return a text on why records do not reach the log now, or None. May block for some seconds."""
         return None
 
     @abc.abstractmethod

@@ -25,6 +25,7 @@ def on_lost_record(on_failure: OnLoss) -> OnLostRecord:
         except DecodeError:
             LOG.debug("A lost record of topic %s is not a notification", record.topic)
         else:
-            callbacks.call(LOG, "a lost notification", on_failure, notification, error)
+            on_failure(notification, error)
 
-    return decode_and_call
+    # Around decoding too: a channel of another distribution may have made a record of anything.
+    return lambda *lost: callbacks.call(LOG, "a lost notification", decode_and_call, *lost)

@@ -83,7 +83,7 @@ class NotificationTransport:
         self._opening = threading.RLock()
 
     def warn_silent(self) -> None:
-        """Warn once that notifications go nowhere: it is legal, and an easy mistake."""
+        """Warn once that notifications are not sent. This is allowed, but often a mistake."""
         if not self._said_silent:
             self._said_silent = True
             LOG.warning("No [notifications] driver is configured: notifications are not sent")
@@ -112,7 +112,7 @@ class NotificationTransport:
     def publish(self, record: Record, retry: int, waiter: DeliveryWaiter | None = None) -> None:
         """Hand a record to the driver, or apply the policy of ``on_full`` when there is no room.
 
-        A ``waiter`` is told the record's fate, also an overflow.
+        A ``waiter`` gets the outcome of the record. An overflow is an outcome too.
         """
         publisher = self._publishers.get(retry) or self._open(retry)
         on_settled = None

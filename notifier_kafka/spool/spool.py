@@ -27,6 +27,7 @@ from notifier_kafka.contract import after_fork, threads
 from notifier_kafka.contract.driver import Limits, OnSettled, Publisher, Record
 from notifier_kafka.errors import (
     ConfigurationError,
+    DeliveryFailed,
     LogUnusable,
     MessagingException,
     OutboxFull,
@@ -225,6 +226,9 @@ class Spool:
         except MessagingException:
             self._thread = None
             raise
+        except RuntimeError as error:  # such as a RecursionError: the caller's stack may be deep
+            self._thread = None
+            raise DeliveryFailed(f"the spool did not start: {error}") from error
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -41,6 +43,9 @@ OSLO_MODULES = {"conffixture", "exceptions", "notify", "server"}
 
 # Imported by their path, as notifier_kafka.driver.
 DOCUMENTED_MODULES = {"client", "driver", "errors", "forks", "outbox", "testing", "url"}
+
+# Of these, what a program reaches as notifier_kafka.driver.Driver without importing the module itself.
+IMPORTED_MODULES = {"driver", "errors", "forks", "url"}
 
 ADDED = {
     "CommitRefused",
@@ -94,6 +99,14 @@ def test_dir_shows_the_public_names_and_the_documented_modules() -> None:
         importlib.import_module(f"notifier_kafka.{name}")
 
     assert set(dir(notifier_kafka)) == set(notifier_kafka.__all__) | DOCUMENTED_MODULES
+
+
+def test_documented_modules_are_there_without_an_import_of_their_own() -> None:
+    program = "import notifier_kafka as n; print(*[m for m in n._MODULES if hasattr(n, m)])"
+    # In a process of its own: other tests import all of them.
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert set(done.stdout.split()) == IMPORTED_MODULES
 
 
 def test_names_of_oslo_messaging_that_are_aliases_are_the_same_class() -> None:

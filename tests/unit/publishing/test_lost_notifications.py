@@ -1,6 +1,7 @@
 """A user's function gets lost notifications, and nothing that it raises gets out."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -42,3 +43,15 @@ def test_an_error_of_the_function_is_logged(caplog: pytest.LogCaptureFixture) ->
 
     assert "A callback for a lost notification raised" in caplog.text
     assert "of the user's code" in caplog.text
+
+
+def test_a_record_of_a_channel_that_does_not_know_bytes_is_only_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[object] = []
+    text: Any = '{"priority": "INFO", "payload": 7}'
+
+    on_lost_record(lambda *lost: told.append(lost))(Record("text", text), LOST)
+
+    assert told == []
+    assert "A callback for a lost notification raised" in caplog.text

@@ -489,6 +489,33 @@ def test_a_service_that_dies_again_and_again_fills_no_disk(tmp_path: Path) -> No
     assert sum(file.leave() for file in made.files) == 20 * kept
 
 
+def test_a_spool_that_did_not_start_starts_with_the_next_record(bus: Bus) -> None:
+    """As when the first record comes from so deep in the program that Python's stack ends in here."""
+    counted, limits = losses.Losses(Counters(logging.getLogger("test"))), Limits()
+    opener = spool_file.opener(cfg.ConfigOpts(), 0)
+    ends: list[RecursionError] = []
+
+    def make(owned: spool_directory.Owned) -> spool_file.SpoolFile:
+        if ends:
+            raise ends.pop()
+        return spool_file.SpoolFile(owned, opener(owned.path), limits, counted.lose)
+
+    bus.spool.mkdir()
+    left = make(spool_directory.create(bus.spool))
+    left.keep(_record(0))
+    assert left.unwritten(PATIENCE) == 0
+    assert left.leave() == 1
+    driver = bus.transport().driver
+    terms = spool.Terms(bus.spool, 0.1, 60.0, 2_000_000, limits)
+    made = spool.Spool(terms, make, lambda: driver.publisher(counted.lose, limits), counted)
+    ends.append(RecursionError("maximum recursion depth exceeded"))
+    with pytest.raises(DeliveryFailed, match="the spool did not start: maximum recursion"):
+        made.keep(_record(1))
+    assert made.keep(_record(1))
+    assert made.flush(PATIENCE) == 0
+    assert made.close(0.0) == 0
+
+
 def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
     bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:

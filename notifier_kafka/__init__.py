@@ -4,7 +4,7 @@ A program that uses oslo.messaging only for notifications works unchanged with
 ``import notifier_kafka as oslo_messaging``.
 """
 
-from notifier_kafka import conffixture, notify, server
+from notifier_kafka import conffixture, notify, serializer, server, transport
 
 # Documented modules that ``import notifier_kafka`` alone makes reachable.
 from notifier_kafka import driver as driver
@@ -117,8 +117,10 @@ __all__ = [
     "get_notification_listener",
     "get_notification_transport",
     "notify",
+    "serializer",
     "server",
     "set_transport_defaults",
+    "transport",
 ]
 
 

@@ -39,7 +39,7 @@ OSLO_MESSAGING = {
 }
 
 # Reached there as oslo_messaging.conffixture.ConfFixture, oslo_messaging.notify.middleware and so on.
-OSLO_MODULES = {"conffixture", "exceptions", "notify", "server"}
+OSLO_MODULES = {"conffixture", "exceptions", "notify", "serializer", "server", "transport"}
 
 # Imported by their path, as notifier_kafka.driver.
 DOCUMENTED_MODULES = {"client", "driver", "errors", "forks", "outbox", "testing", "url"}

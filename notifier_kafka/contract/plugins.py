@@ -4,7 +4,7 @@ from importlib import metadata
 from typing import Any
 
 from notifier_kafka.contract import did_you_mean
-from notifier_kafka.errors import DriverLoadFailure, DriverNotFound
+from notifier_kafka.errors import DriverLoadFailure, DriverNotFound, MessagingException
 
 
 def load(namespace: str, name: str) -> Any:
@@ -46,6 +46,8 @@ def describe_failure(entry: metadata.EntryPoint, error: BaseException) -> str:
     """Say in one line why an entry point does not load and what to do about it."""
     owner = _owner(entry)
     text = f"{entry.value.split(' ')[0]} of {owner} does not load: {error}"
+    if isinstance(error, MessagingException):
+        return text  # it says itself what to do
     if isinstance(error, ModuleNotFoundError) and error.name:
         # An entry point may name the extra that brings what it needs: "name = module:object [extra]".
         what = f"{owner}[{','.join(entry.extras)}]" if entry.extras else error.name.partition(".")[0]

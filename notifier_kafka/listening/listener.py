@@ -115,15 +115,10 @@ class Listener:
             if self._start_from is not None:
                 assembly.move_group(self.transport.driver, self._group, topics, self._start_from)
                 self._start_from = None
-            loop = assembly.make_loop(self._parts, topics, self._stored_position, self._stopping)
-            self._loop = loop
-            thread = threading.Thread(
-                target=self._run, args=(loop,), name=f"listener-{self._group}", daemon=True
-            )
-            threads.start(thread, "listen")
+            self._loop = assembly.make_loop(self._parts, topics, self._stored_position, self._stopping)
+            self._start_thread(self._loop)
         except MessagingException as error:
             raise ServerListenError(", ".join(topics), error) from error
-        self._thread = thread
         # At the interpreter's exit: commit what was handled and leave the group at once.
         # Registered here, so that it runs before the exit handlers of the driver.
         atexit.register(self._stop_at_exit)
@@ -213,6 +208,17 @@ class Listener:
         return sorted(
             {topic_names.bus_topic(str(t.topic), p, host) for t in self.targets for p in priorities}
         )
+
+    def _start_thread(self, loop: Loop) -> None:
+        thread = threading.Thread(target=self._run, args=(loop,), name=f"listener-{self._group}", daemon=True)
+        # Set before it starts: a signal handler may stop the listener in the middle of this, and wait.
+        self._thread = thread
+        try:
+            threads.start(thread, "listen")
+        except MessagingException:
+            self._thread = None
+            loop.close()
+            raise
 
     def _join(self, timeout: float | None) -> None:
         # Read once: another thread that waits, or a signal handler in the middle of this, may

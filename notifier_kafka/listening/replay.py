@@ -36,12 +36,13 @@ def replay(driver: Driver, chosen: Sequence[Span], dispatcher: Dispatcher, limit
         deliveries = driver.read(span)
         while batch := list(itertools.islice(deliveries, limit)):
             notifications = list(_decoded(batch, counts))
-            logged: BaseException | None = None
+            # One error may be the verdict of a whole list, with other errors in between.
+            logged: dict[int, BaseException] = {}
             for notification, verdict in zip(notifications, dispatcher.dispatch(notifications), strict=True):
                 counts["handled" if verdict == HANDLED else "refused"] += 1
-                if verdict.error is not None and verdict.error is not logged:
-                    logged = verdict.error
-                    _log(notification, logged)
+                if (error := verdict.error) is not None and id(error) not in logged:
+                    logged[id(error)] = error
+                    _log(notification, error)
     return counts
 
 

@@ -1,4 +1,4 @@
-"""The newest kafka-python that the distribution allows still has every name that the patches use."""
+"""The newest and the oldest kafka-python in range have every name that the patches use."""
 
 import os
 import pathlib
@@ -22,18 +22,21 @@ print(kafka.__file__, kafka.__version__)
 """
 
 
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The newest release, installed by pip into a directory of its own."""
-    base = tmp_path_factory.mktemp("newest")
+OLDEST = required.SUPPORTED.partition(",")[0].replace(">=", "==")
+
+
+@pytest.fixture(scope="module", params=[required.SUPPORTED, OLDEST], ids=["newest", "oldest"])
+def libraries(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A release, installed by pip into a directory of its own."""
+    base = tmp_path_factory.mktemp("release")
     venv.create(base / "venv", with_pip=True)
     pip = [str(base / "venv/bin/python"), "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"]
-    subprocess.run([*pip, "--target", str(base / "libraries"), required.SUPPORTED], check=True, timeout=300)
+    subprocess.run([*pip, "--target", str(base / "libraries"), str(request.param)], check=True, timeout=300)
     return base / "libraries"
 
 
 def run(libraries: pathlib.Path, *arguments: str) -> str:
-    """Run this Python with the newest release before the one that is installed here."""
+    """Run this Python with that release before the one that is installed here."""
     environment = os.environ | {"PYTHONPATH": str(libraries)}
     command = [sys.executable, *arguments]
     return subprocess.run(

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from notifier_kafka.listening import listener
 from notifier_kafka.publishing import transport
 from notifier_kafka.wire import codec
+from notifier_kafka.wire.serializer import NoOpSerializer
 from tests.shared.listening_kit import TARGETS, Batches, Recorder, listen, records, send, wait_for
 
 TOPIC = "notifications.info"
@@ -123,3 +124,22 @@ def test_a_replay_logs_failures_too(bus: Any, caplog: pytest.LogCaptureFixture) 
         f"event type 'order.paid', message id '{ids(bus)[1]}'"
     )
     assert record.exc_info
+
+
+def test_a_replay_logs_the_failure_of_a_list_once(bus: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class RefusesOdd(NoOpSerializer):
+        def deserialize_entity(self, _context: Any, entity: Any) -> Any:
+            if entity % 2:
+                raise ValueError(entity)
+            return entity
+
+    def fail(_payloads: Any) -> None:
+        raise KeyError("not now")
+
+    send(bus, range(6))
+    each = listener.get_batch_notification_listener(
+        bus, TARGETS, [Batches(fail)], serializer=RefusesOdd(), pool="pool", batch_size=6
+    )
+    assert each.replay() == {"handled": 0, "refused": 6, "malformed": 0}
+    found = [one for one in caplog.records if one.name == "notifier_kafka.listening.replay"]
+    assert [one.getMessage().split()[3] for one in found] == ["KeyError", *["ValueError"] * 3]

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent import futures
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -121,6 +122,48 @@ print("ended")
         [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
     )
     assert (ended.stdout, ended.stderr) == ("handled\nended\n", "")
+
+
+def test_a_signal_handler_may_end_a_listener_that_starts(
+    notifier_transport: transport.NotificationTransport,
+) -> None:
+    each = listen(notifier_transport, Recorder())
+    left: list[list[str]] = []
+
+    def end(frame: FrameType, event: str, _argument: object) -> None:
+        """As a signal handler that Python runs when the thread has just been started."""
+        started = frame.f_code is threading.Thread.start.__code__ and event == "return"
+        if started and frame.f_locals["self"].name == "listener-pool":
+            sys.setprofile(None)
+            each.stop()
+            each.wait()
+            left.append([thread.name for thread in threading.enumerate() if thread.name == "listener-pool"])
+
+    sys.setprofile(end)
+    try:
+        each.start()
+    finally:
+        sys.setprofile(None)
+    assert left == [[]]
+
+
+def test_a_listener_without_a_thread_may_be_started_again(
+    notifier_transport: transport.NotificationTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = Recorder()
+    each = listen(notifier_transport, endpoint)
+    with monkeypatch.context() as patched:
+
+        def refuse(_thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(ServerListenError, match="no thread to listen: can't start new thread"):
+            each.start()
+    each.wait()
+    with each:
+        send(notifier_transport, [1])
+        wait_for(lambda: endpoint.seen == [1], "the notification")
 
 
 def test_many_threads_may_wait_for_the_end(notifier_transport: transport.NotificationTransport) -> None:

@@ -12,7 +12,7 @@ import kafka
 
 from notifier_kafka.errors import ConfigurationError
 
-SUPPORTED = "kafka-python>=3.0,<3.1"
+SUPPORTED = "kafka-python>=3.0.1,<3.1"
 
 ATTRIBUTE = None
 

@@ -28,8 +28,8 @@ Position = tuple[int, int]
 class ListDeadLetters(Lister):
     """Count dead letters (notifications that a listener set aside), by topic and reason.
 
-    ``letters`` is how many there are, ``new`` how many of them came after the last
-    'dead-letters requeue --all', and ``example`` the place of the last one.
+    'letters' is how many there are, 'new' how many of them came after the last
+    'dead-letters requeue --all', and 'example' the place of the last one.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

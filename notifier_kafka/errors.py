@@ -20,7 +20,7 @@ Errors that oslo.messaging also has keep its name and its place in the tree, so 
     ├── TransportUnavailable             the log cannot be reached now
     ├── LogUnusable                      the log exists and cannot be used as it is
     ├── TopicNotFound                    the topic does not exist
-    ├── GroupBusy                        a group with live members cannot be changed
+    ├── GroupBusy                        a group with active members cannot be changed
     ├── InvalidTarget                    a target names no topic
     ├── ConfigurationError               an option, file or argument has a wrong value
     │   └── InvalidTransportURL
@@ -115,7 +115,7 @@ class TopicNotFound(MessagingException):
 
 
 class GroupBusy(MessagingException):
-    """A group was to be changed while it has live members."""
+    """A group was to be changed while it has active members."""
 
     retriable = True
 

@@ -134,11 +134,11 @@ class KafkaAdmin:
         admin = self._connected()
         members = self._members(admin, name)
         if members:
-            raise GroupBusy(f"group {name} has {len(members)} live members: stop them first")
+            raise GroupBusy(f"group {name} has active members ({len(members)}): stop them first")
         try:
             admin.move(name, positions)
         except CommitRefused as refused:
-            raise GroupBusy(f"group {name} has live members: stop them first: {refused}") from refused
+            raise GroupBusy(f"group {name} has active members: stop them first: {refused}") from refused
 
     def _members(self, admin: protocol.Admin, group: str) -> dict[str, frozenset[Partition]]:
         """Ask for the members of a group; a new broker does not know its coordinator at once."""

@@ -95,7 +95,8 @@ class LogAdmin:
         with self._log.writing() as connection:
             if live := _members(connection, name):
                 raise GroupBusy(
-                    f"group {name!r} has {len(live)} live members: stop them, or wait until their leases end"
+                    f"group {name!r} has active members ({len(live)}): "
+                    "stop them, or wait until their leases end"
                 )
             states = catalog.states(connection, {partition.topic for partition in positions})
             ids = {state.partition: state.id for partitions in states.values() for state in partitions}

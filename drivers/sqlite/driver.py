@@ -21,7 +21,7 @@ from .transaction import LogTransaction
 
 _READ_RECORDS = 1_000
 _URL_FORMS = (
-    "it has no host: write sqlite:///relative.db, sqlite:////absolute.db, or sqlite:// for a private "
+    "SQLite takes no host: write sqlite:///relative.db, sqlite:////absolute.db, or sqlite:// for a private "
     "temporary log"
 )
 

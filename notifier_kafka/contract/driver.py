@@ -229,7 +229,7 @@ class Admin(Protocol):
     def describe_group(self, name: str) -> GroupDescription: ...
 
     def reset_group(self, name: str, positions: Positions) -> None:
-        """Set positions, also backwards. Raises ``GroupBusy`` while the group has live members."""
+        """Set positions, also backwards. Raises ``GroupBusy`` while the group has active members."""
 
 
 class Driver(abc.ABC):

@@ -47,8 +47,13 @@ class Aggregate(Command):
         add("--window", metavar="W", help="Width of a window: 30s, 1m, 1h.")
         add("--output", action="append", metavar="KIND:PLACE", help="Where metric rows go. Repeatable.")
         add("--checkpoint-dir", metavar="DIR", help="Directory for the job's state: what it has counted.")
-        add("--since", type=_since, metavar="WHEN", help="Count records from this time on.")
-        add("--until", type=arguments.moment, metavar="WHEN", help="Count records before this time.")
+        add(
+            "--since",
+            type=_since,
+            metavar="WHEN",
+            help="Count records from here on: beginning, end or a time.",
+        )
+        add("--until", type=arguments.moment, metavar="TIME", help="Count records before this time.")
         add("--max-records", type=arguments.positive, metavar="N", help="Stop after N records.")
         add(
             "--every",

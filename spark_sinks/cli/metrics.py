@@ -33,9 +33,9 @@ class ShowMetrics(Lister):
             default="*",
             help="Only metrics with such names; * and ? are wildcards.",
         )
-        add("--since", type=arguments.moment, metavar="WHEN", help="Only windows that end after this time.")
+        add("--since", type=arguments.moment, metavar="TIME", help="Only windows that end after this time.")
         add(
-            "--until", type=arguments.moment, metavar="WHEN", help="Only windows that begin before this time."
+            "--until", type=arguments.moment, metavar="TIME", help="Only windows that begin before this time."
         )
         add("--chart", action="store_true", help="One line for each metric and group, with bars over time.")
         return parser

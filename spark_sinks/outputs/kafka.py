@@ -20,7 +20,7 @@ from notifier_kafka.contract.driver import Delivery, Driver, Record
 from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
 from spark_sinks.outputs import rows
-from spark_sinks.sources import drivers, kafka_properties
+from spark_sinks.sources import kafka_properties, opening
 
 COMMIT_TIMEOUT_SECONDS = 60.0
 BATCHES_SUFFIX = ".batches"
@@ -40,7 +40,7 @@ class KafkaSink:
             )
 
     def last(self, job: str) -> int:
-        with drivers.open_driver(self.url) as driver:
+        with opening.open_driver(self.url) as driver:
             there = driver.admin().list_topics()
             if self.topic + BATCHES_SUFFIX not in there:
                 # Retention must not delete the last batch.
@@ -58,7 +58,7 @@ class KafkaSink:
         return int(mark["batch"])
 
     def write(self, job: str, batch: int, found: pa.Table) -> None:
-        with drivers.open_driver(self.url) as driver:
+        with opening.open_driver(self.url) as driver:
             whole = driver.transaction(self._name(job))
             for row in map(rows.as_json, found.to_pylist()):
                 key = json.dumps(

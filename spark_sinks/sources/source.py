@@ -11,7 +11,7 @@ from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Span
 from notifier_kafka.contract.url import DriverURL
 from notifier_kafka.errors import ConfigurationError
-from spark_sinks.sources import driver
+from spark_sinks.sources import driver_data_source
 
 NAMESPACE = "spark_sinks.sources"
 
@@ -51,10 +51,10 @@ class DriverSource:
         return ()
 
     def read(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
-        spark.dataSource.register(driver.DriverDataSource)
+        spark.dataSource.register(driver_data_source.DriverDataSource)
         conf = self._url.conf
         read = [conf.config_file or [], conf.config_dir or []] if "config_file" in conf else [[], []]
-        reader = spark.read.format(driver.DriverDataSource.name()).options(
+        reader = spark.read.format(driver_data_source.DriverDataSource.name()).options(
             url=str(self._url),
             spans=json.dumps([[*span.partition, span.start, span.stop] for span in spans]),
             config=json.dumps(read),

@@ -131,7 +131,7 @@ def test_a_group_is_shown_and_reset(run: Run, connect: Connect, topic: str) -> N
 
     code, out, err = run("groups", "reset", topic, "--to", "earliest", "--execute")
     assert (code, out) == (3, "")
-    assert "1 live members: stop them first" in err
+    assert "active members (1): stop them first" in err
     member.close()
     until(lambda: not driver.admin().describe_group(topic).members, "the member to be gone")
     assert rows(run, "groups", "lag", topic)[0]["member"] is None

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from notifier_kafka.contract.driver import Limits, Record
 from notifier_kafka.publishing import transport
-from spark_sinks.sources import driver, source
+from spark_sinks.sources import driver_data_source, source
 from tests.shared.spark import rig
 
 
@@ -41,13 +41,13 @@ def test_large_records_cross_in_portions(tmp_path: Path) -> None:
     made = rig.Rig(tmp_path, url=f"sqlite:///{tmp_path}/log.db?partitions=1&synchronous=normal")
     large = 450_000
     made.publish(Record("t", bytes([number]) * large, None, (("h", b"x"),)) for number in range(100))
-    made.publish(Record("t", None) for _ in range(driver.BATCH_ROWS + 1))
+    made.publish(Record("t", None) for _ in range(driver_data_source.BATCH_ROWS + 1))
     (span,) = made.driver.spans(["t"])
     spans = json.dumps([[*span.partition, span.start, span.stop]])
-    reader = driver.SpanReader({"url": made.url, "config": "[[], []]", "spans": spans})
+    reader = driver_data_source.SpanReader({"url": made.url, "config": "[[], []]", "spans": spans})
     (part,) = reader.partitions()
     batches = list(reader.read(part))
     assert [offset for batch in batches for offset in batch["offset"].to_pylist()] == list(range(span.stop))
-    assert max(batch["value"].nbytes for batch in batches) < driver.BATCH_BYTES + large + 100_000
-    assert max(batch.num_rows for batch in batches) == driver.BATCH_ROWS
+    assert max(batch["value"].nbytes for batch in batches) < driver_data_source.BATCH_BYTES + large + 100_000
+    assert max(batch.num_rows for batch in batches) == driver_data_source.BATCH_ROWS
     assert len(batches) == 4

@@ -20,7 +20,7 @@ DEFAULT_MAX = 20
 # The names made by ``topic_names.dead_letter_topic``; a group with unusual characters adds a checksum.
 TOPIC_PATTERN = re.compile(r".*\.dead-letters(-[0-9a-f]{8})?", re.DOTALL)
 POSITION_PATTERN = re.compile(r"([0-9]{1,9}):([0-9]{1,18})", re.ASCII)
-PLACE_HELP = "A dead letter, as PARTITION:OFFSET, as 'dead-letters show' prints it; repeatable."
+PLACE_HELP = "A dead letter: PARTITION:OFFSET, as 'dead-letters show' prints it; repeatable."
 
 Position = tuple[int, int]
 
@@ -28,8 +28,8 @@ Position = tuple[int, int]
 class ListDeadLetters(Lister):
     """Count dead letters (notifications that a listener set aside), by topic and reason.
 
-    ``letters`` is how many there are, ``new`` how many of them came after the last
-    'dead-letters requeue --all', and ``example`` the place of the last one.
+    'letters' is how many there are, 'new' how many of them came after the last
+    'dead-letters requeue --all', and 'example' the place of the last one.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

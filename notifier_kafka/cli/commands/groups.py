@@ -75,7 +75,7 @@ class ResetGroup(Lister):
             help="Only in this topic, as 'topics list' prints it; repeatable. Default: all topics "
             "where the group has positions.",
         )
-        add("--to", type=arguments.offset_or_time, required=True, metavar="PLACE", help=TO_HELP)
+        add("--to", type=arguments.offset_or_time, required=True, metavar="POSITION", help=TO_HELP)
         add("--execute", action="store_true", help="Change the positions. Without it, a dry run.")
         return parser
 

@@ -31,11 +31,11 @@ class Replay(Lister):
         add = parser.add_argument
         add("from_topic", metavar="FROM_TOPIC", help="The topic to copy from, as 'topics list' prints it.")
         add("to_topic", metavar="TO_TOPIC", help="The topic to copy to. It is created if it does not exist.")
-        add("--since", type=arguments.offset_or_time, default="earliest", metavar="PLACE", help=SINCE_HELP)
+        add("--since", type=arguments.offset_or_time, default="earliest", metavar="POSITION", help=SINCE_HELP)
         add(
             "--until",
             type=arguments.moment,
-            metavar="WHEN",
+            metavar="TIME",
             help=f"Where to end: before {TIME}. Default: at the end of the topic.",
         )
         add("--dry-run", action="store_true", help="Only print what would be copied.")

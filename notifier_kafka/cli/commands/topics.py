@@ -36,7 +36,7 @@ class ListTopics(Lister):
 class ShowTopic(ShowOne):
     """Show the partitions, storage and settings of a topic.
 
-    ``first`` is the offset of a partition's first record, ``next`` the offset that the next
+    'first' is the offset of a partition's first record, 'next' the offset that the next
     record will get.
     """
 

@@ -204,7 +204,7 @@ def test_a_reset_is_refused_while_members_are_active(cli: CliRunner) -> None:
     assert "the group has active members (1): stop them first" in err
     code, said = cli.refused("groups", "reset", "g", "--to", "earliest", "--execute")
     assert code == 3
-    assert "1 live members" in said
+    assert "active members (1): stop them" in said
     assert cli.positions("g") == {Partition("t", 0): 5}
     member.close()
     assert cli.run("groups", "reset", "g", "--to", "earliest", "--execute")[0] == 0

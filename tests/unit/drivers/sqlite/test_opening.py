@@ -99,8 +99,8 @@ def test_a_slash_too_few_is_no_private_log(url: str, shown: str) -> None:
     with pytest.raises(InvalidTransportURL) as caught:
         transport.get_notification_transport(cfg.ConfigOpts(), url)
     assert str(caught.value) == (
-        f"transport URL {shown!r}: it has no host: write sqlite:///relative.db, sqlite:////absolute.db, "
-        "or sqlite:// for a private temporary log"
+        f"transport URL {shown!r}: SQLite takes no host: write sqlite:///relative.db, "
+        "sqlite:////absolute.db, or sqlite:// for a private temporary log"
     )
 
 

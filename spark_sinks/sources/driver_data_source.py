@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from notifier_kafka.config.transport_url import TransportURL
 from notifier_kafka.contract.driver import Delivery, Partition, Record, Span
-from spark_sinks.sources import drivers
+from spark_sinks.sources import opening
 
 BATCH_ROWS = 5_000
 """Rows that go to the JVM at once, at most."""
@@ -70,7 +70,7 @@ class SpanReader(DataSourceReader):  # type: ignore[misc]
         conf = cfg.ConfigOpts()
         files, directories = json.loads(self.options["config"])
         conf([], default_config_files=files, default_config_dirs=directories)
-        with drivers.open_driver(TransportURL.parse(conf, self.options["url"])) as driver:
+        with opening.open_driver(TransportURL.parse(conf, self.options["url"])) as driver:
             batch: list[Delivery] = []
             size = 0
             for delivery in driver.read(partition.span):

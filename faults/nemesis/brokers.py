@@ -30,7 +30,7 @@ def two(run: Run) -> Sequence[int]:
     return [first, first % 3 + 1]
 
 
-def everyone(_play: Run) -> Sequence[int]:
+def everyone(_run: Run) -> Sequence[int]:
     return ALL_NODES
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from faults import checker
 from faults.checker import Event
 
-STALL_SECONDS = 0.05  # what the machine had of a call is taken from longer ones only
+STALL_SECONDS = 0.05  # the machine's share is subtracted from longer calls only
 Interval = tuple[float, float]
 
 
@@ -93,7 +93,7 @@ def _control(directory: pathlib.Path) -> tuple[list[Interval], float]:
 
 
 def _own_share(call: Event, late: Iterable[Interval]) -> float:
-    """Return a call's time without what the machine had of it: its run queue, or what a control saw."""
+    """Return a call's time without the machine's share: its wait in the run queue, or what a control saw."""
     took = float(call["took"])
     if took <= STALL_SECONDS:
         return took

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from notifier_kafka.contract import after_fork, threads
 from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import Delivery, Positions
-from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
+from notifier_kafka.errors import CommitRefused, DeliveryFailed, LogUnusable, MessagingException
 
 from . import blocks
 from .logfile import LockTimeout, LogFile
@@ -181,8 +181,14 @@ class LogSubscription:
         }
         self._claims = claims
         if not self._joined:
-            _renew_in_background(self, self._stop_renewing, self._settings.session / 3)
+            # Before the thread starts: a signal handler that calls close() meanwhile has to leave the group.
             self._joined = True
+            try:
+                _renew_in_background(self, self._stop_renewing, self._settings.session / 3)
+            except DeliveryFailed:
+                # The next poll tries again.
+                self._joined = False
+                raise
 
     def _fetch(self, connection: sqlite3.Connection, limit: int) -> list[Delivery]:
         frames: list[tuple[Claim, blocks.Frame]] = []

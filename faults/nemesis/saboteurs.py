@@ -134,7 +134,7 @@ def skips_the_fence() -> None:
 
     def commit(self: Any, connection: Any, positions: Any) -> set[int]:
         rows = json.dumps(list(positions.items()))
-        connection.execute(membership.ANYWHERE, (self._group_id, rows))
+        connection.execute(membership.RECORD_ANYWHERE, (self._group_id, rows))
         return set()
 
     membership.Membership.commit = commit

@@ -8,7 +8,7 @@ from notifier_kafka.contract import driver as driver_contract
 from notifier_kafka.contract import plugins
 from notifier_kafka.contract.driver import Driver
 from notifier_kafka.contract.url import DriverURL
-from notifier_kafka.errors import TransportUnavailable
+from notifier_kafka.errors import MessagingException
 
 LOG = logging.getLogger(__name__)
 
@@ -22,6 +22,6 @@ def open_driver(url: DriverURL) -> Iterator[Driver]:
     finally:
         try:
             driver.close()
-        except TransportUnavailable as error:
+        except MessagingException as error:
             # What was read or written is complete, so this must not fail the caller.
             LOG.warning("Closing: %s", error)

@@ -39,6 +39,8 @@ CLASS_ARCHIVE = "classes.jsa"
 _STEP_TIMEOUT_SECONDS = 120.0
 _RETRY_SECONDS = 24 * 3600.0
 _KEEP_SECONDS = 30 * 24 * 3600.0
+# Each takes 60 MB. A program in the place of java, as the tests have some, counts as a build of its own.
+_KEEP_BUILDS = 4
 
 
 def prepare(runtime: Runtime) -> Runtime:
@@ -103,12 +105,20 @@ def _make(runtime: Runtime, kept: Path) -> None:
 
 
 def _remove_old(directory: Path) -> None:
-    """Remove what was made for other builds long ago; one that is still in use is made again."""
+    """Remove what was made long ago, or for too many builds. What is still in use is made again."""
+    made: list[tuple[float, Path]] = []
     for entry in directory.iterdir():
         # Another process may remove its temporary directory meanwhile.
         with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir() and time.time() - entry.stat().st_mtime > _KEEP_SECONDS:
-                shutil.rmtree(entry, ignore_errors=True)
+            if entry.is_dir():
+                made.append((entry.stat().st_mtime, entry))
+    # A name with a dot is the temporary directory of a process that is at work, or was killed.
+    kept = [entry for _, entry in sorted(made, reverse=True) if "." not in entry.name]
+    # One less, because another is about to be made.
+    surplus = kept[_KEEP_BUILDS - 1 :]
+    for modified, entry in made:
+        if entry in surplus or time.time() - modified > _KEEP_SECONDS:
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _make_files(runtime: Runtime, work: Path, result: Path) -> None:

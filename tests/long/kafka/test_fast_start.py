@@ -101,6 +101,24 @@ def test_a_java_that_cannot_is_asked_once_a_day(cache: Path, runtime: Runtime, t
     assert kept(cache) == [failed]
 
 
+def test_only_the_newest_builds_are_kept(cache: Path, runtime: Runtime, tmp_path: Path) -> None:
+    for number in range(6):
+        program = tmp_path / f"java-{number}"
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+        fast_start.prepare(Runtime(program, runtime.classpath))
+        made = fast_start._kept(Runtime(program, runtime.classpath))
+        os.utime(made, (0, time.time() - 3600 + number))
+        if number == 0:
+            first = made
+            at_work = cache / "0.part-of another process"
+            at_work.mkdir()
+    assert len(kept(cache)) == 4 + 1
+    assert made in kept(cache)
+    assert at_work in kept(cache)
+    assert first not in kept(cache)
+
+
 def test_a_cache_that_cannot_be_written_changes_nothing(
     cache: Path, runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

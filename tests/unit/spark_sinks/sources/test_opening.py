@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from notifier_kafka.contract.driver import Limits, Record
 from notifier_kafka.url import TransportURL
-from spark_sinks.sources import drivers
+from spark_sinks.sources import opening
 
 
 def test_what_was_read_counts_although_the_driver_cannot_be_closed(
@@ -17,7 +17,7 @@ def test_what_was_read_counts_although_the_driver_cannot_be_closed(
     directory = tmp_path / "gone"
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[])
-    with drivers.open_driver(TransportURL.parse(conf, f"sqlite:///{directory}/log.db")) as driver:
+    with opening.open_driver(TransportURL.parse(conf, f"sqlite:///{directory}/log.db")) as driver:
         publisher = driver.publisher(lambda _record, _error: None, Limits())
         publisher.offer(Record("t", b"1"))
         assert publisher.flush(10.0) == 0

@@ -1,5 +1,6 @@
 """The commands that look after topics and groups, against a real broker with either client."""
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -189,11 +190,11 @@ def test_an_absurd_time_hides_no_notification(
     times = [-6_000_000_000_000_000, 1_700_000_000_000, 9_000_000_000_000_000]
     far = {"message.timestamp.after.max.ms": str(2**63 - 1)}
     connect().admin().create_topic(f"{topic}.info", partitions=1, settings=far)
-    producer = kafka.KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap, acks="all")
-    for number, at in enumerate(times):
-        value = b'{"priority": "INFO", "payload": %d}' % number
-        producer.send(f"{topic}.info", value, timestamp_ms=at).get(60)
-    producer.close()
+    made = kafka.KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap, acks="all")
+    with contextlib.closing(made) as producer:
+        for number, at in enumerate(times):
+            value = b'{"priority": "INFO", "payload": %d}' % number
+            producer.send(f"{topic}.info", value, timestamp_ms=at).get(60)
     seen = {0: "@-6000000000000.000", 1: "2023-11-14T22:13:20.000Z", 2: "@9000000000000.000"}
     for command in (("tail",), ("listen", "--pool", topic, "--from", "beginning")):
         code, out, err = run(*command, "--topic", topic, "--max", "3", "--timeout", "10", "--json")

@@ -29,18 +29,18 @@ class Bad(str):
 
 def plant(cluster: Any, topic: str, values: list[bytes], codec_name: str | None = None) -> None:
     """Publish values in one batch, all but the first and the last with such a header."""
-    producer = kafka.KafkaProducer(
+    made = kafka.KafkaProducer(
         bootstrap_servers=cluster.bootstrap, acks="all", linger_ms=200, compression_type=codec_name
     )
     bad: list[tuple[str, bytes]] = [SOUND, (Bad("bad"), b"2")]
     headers = [[SOUND], *[bad] * (len(values) - 2), [SOUND]]
-    sent = [
-        producer.send(topic, value, headers=found, partition=0)
-        for value, found in zip(values, headers, strict=True)
-    ]
-    for each in sent:
-        each.get(PATIENCE)
-    producer.close()
+    with contextlib.closing(made) as producer:
+        sent = [
+            producer.send(topic, value, headers=found, partition=0)
+            for value, found in zip(values, headers, strict=True)
+        ]
+        for each in sent:
+            each.get(PATIENCE)
 
 
 @pytest.mark.parametrize("codec_name", [None, "gzip"])

@@ -1,5 +1,6 @@
 """The same job over a real broker, read by Spark's connector."""
 
+import contextlib
 import json
 import logging
 import re
@@ -98,12 +99,11 @@ def test_a_job_over_tls_with_a_login(spark: SparkSession, tmp_path: Path, make_k
 
 def grow(cluster: Any, topic: str, partitions: int) -> None:
     """Add partitions, and wait until a record may come into each."""
-    admin = KafkaAdminClient(bootstrap_servers=urlsplit(cluster.url).netloc)
-    admin.create_partitions({topic: partitions})
-    deadline = time.monotonic() + DEADLINE
-    while len(admin.describe_topics([topic])[0]["partitions"]) < partitions:
-        assert time.monotonic() < deadline
-    admin.close()
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=urlsplit(cluster.url).netloc)) as admin:
+        admin.create_partitions({topic: partitions})
+        deadline = time.monotonic() + DEADLINE
+        while len(admin.describe_topics([topic])[0]["partitions"]) < partitions:
+            assert time.monotonic() < deadline
 
 
 class Moment(logging.Handler):

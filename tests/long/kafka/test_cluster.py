@@ -1,6 +1,7 @@
 """The local cluster, run for real: the brokers are Apache Kafka's, the client is kafka-python."""
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -246,15 +247,20 @@ def test_a_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 
 def test_three_brokers_go_on_without_one(kafka_three_own: Cluster) -> None:
     cluster = kafka_three_own
-    admin = kafka.KafkaAdminClient(**login(cluster))
-    # A broker may hear of the others later than it begins to answer.
-    wait_for(lambda: len(admin.describe_cluster()["brokers"]) == 3)
-    admin.create_topics([NewTopic("replicated", 1, 3)])
-    # The broker that is asked may hear of the topic later than the one that created it.
-    wait_for(lambda: bool(admin.describe_topics(["replicated"])[0]["partitions"]))
-    first = admin.describe_topics(["replicated"])[0]["partitions"][0]
+    with contextlib.closing(kafka.KafkaAdminClient(**login(cluster))) as admin:
+        # A broker may hear of the others later than it begins to answer.
+        wait_for(lambda: len(admin.describe_cluster()["brokers"]) == 3)
+        admin.create_topics([NewTopic("replicated", 1, 3)])
+        found: list[dict[str, Any]] = []
+
+        # Each call may ask another broker, which hears of the topic later than the one that created it.
+        def described() -> bool:
+            found[:] = admin.describe_topics(["replicated"])[0]["partitions"]
+            return bool(found)
+
+        wait_for(described)
+    [first] = found
     assert sorted(first["replica_nodes"]) == [1, 2, 3]
-    admin.close()
     publish(login(cluster), "replicated", b"one")
     # The leader, and one of the three that the quorum is of.
     cluster.kill_node(first["leader_id"])

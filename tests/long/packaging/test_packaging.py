@@ -314,7 +314,7 @@ def test_demo_runs_where_nothing_else_is_installed(installed: Installed, tmp_pat
 
     refused = installed.run(installed.program, "demo", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (6, "")
-    assert "pip install 'notifier-kafka[demo]', or --no-spark" in refused.stderr
+    assert "pip install 'notifier-kafka[demo]', or use --no-spark" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
 
 

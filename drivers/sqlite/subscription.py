@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from notifier_kafka.contract import after_fork, threads
 from notifier_kafka.contract.backoff import Backoff
 from notifier_kafka.contract.driver import Delivery, Positions
-from notifier_kafka.errors import CommitRefused, DeliveryFailed, LogUnusable, MessagingException
+from notifier_kafka.errors import CommitRefused, LogUnusable, MessagingException
 
 from . import blocks
 from .logfile import LockTimeout, LogFile
@@ -185,7 +185,7 @@ class LogSubscription:
             self._joined = True
             try:
                 _renew_in_background(self, self._stop_renewing, self._settings.session / 3)
-            except DeliveryFailed:
+            except MessagingException:
                 # The next poll tries again.
                 self._joined = False
                 raise

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from notifier_kafka.errors import DeliveryFailed
+from notifier_kafka.errors import MessagingException
 from tests.unit.drivers.sqlite.sqlite_rig import numbers, open_driver, publish
 
 START = threading.Thread.start
@@ -40,7 +40,9 @@ def test_a_thread_that_the_system_refuses_is_asked_for_again(
         subscription = driver.subscribe(["t"], "g", "earliest")
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", refuse)
-            with pytest.raises(DeliveryFailed, match="no thread to renew the lease: can't start new thread"):
+            with pytest.raises(
+                MessagingException, match="no thread to renew the lease: can't start new thread"
+            ):
                 subscription.poll(10, 0.0)
         assert numbers(subscription.poll(10, 1.0)) == [0, 1, 2, 3, 4]
         assert any(thread.name == "notifier-kafka-lease" for thread in threading.enumerate())

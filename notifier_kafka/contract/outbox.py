@@ -267,7 +267,7 @@ class Outbox:
             self._progress.notify_all()
 
     def _report(self, entry: _Entry, outcome: Receipt | MessagingException) -> None:
-        about, on_settled = f"a settled record of topic {entry[0]}", entry[4]
+        about, on_settled = ("a settled record of topic", entry[0]), entry[4]
         if on_settled is not None:
             callbacks.call(LOG, about, on_settled, outcome)
         elif isinstance(outcome, MessagingException):

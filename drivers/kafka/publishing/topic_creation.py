@@ -255,7 +255,7 @@ class PublisherAwaitingTopics:
 
     def _report_failure(self, entry: _Waiting, why: MessagingException) -> None:
         record, on_settled, _ = entry
-        about = f"a failed record of topic {record.topic}"
+        about = ("a failed record of topic", record.topic)
         if on_settled is None:
             callbacks.call(LOG, about, self._on_failure, record, why)
         else:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from notifier_kafka.testing.clusters import mend
+from notifier_kafka.testing.clusters import AT_ONCE, mend
 from notifier_kafka.url import TransportURL
 from notifier_kafka_drivers.kafka import options
 from notifier_kafka_drivers.kafka.driver import KafkaDriver
@@ -15,7 +15,6 @@ from notifier_kafka_drivers.kafka.local.cluster import Cluster
 from tests.shared.kafka.kafka_rig import Connect
 from tests.shared.shared_run import cluster_directory
 
-AT_ONCE = 0.0  # nobody needs the data
 QUICK = {
     # Seconds instead of tens of them until another broker takes over.
     "broker.session.timeout.ms": "3000",

@@ -8,9 +8,8 @@ import fcntl
 import sys
 from pathlib import Path
 
+from notifier_kafka.testing.clusters import AT_ONCE
 from notifier_kafka_drivers.kafka.local.cluster import Cluster
-
-AT_ONCE = 0.0  # nobody needs the data
 
 
 def main() -> None:

@@ -7,14 +7,17 @@ import pytest
 from notifier_kafka.contract import callbacks
 
 
-def test_a_callback_that_raises_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("about", ["a record of topic t", ("a record of topic", "t")])
+def test_a_callback_that_raises_is_logged_and_ends_nothing(
+    about: str | tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
     called: list[int] = []
 
     def fails(number: int) -> None:
         called.append(number)
         raise KeyError(number)
 
-    callbacks.call(logging.getLogger("callbacks-under-test"), "a record of topic t", fails, 7)
+    callbacks.call(logging.getLogger("callbacks-under-test"), about, fails, 7)
 
     assert called == [7]
     assert "A callback for a record of topic t raised" in caplog.text

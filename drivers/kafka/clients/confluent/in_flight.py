@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError
 
-from notifier_kafka.contract.driver import Headers, OnSettled, Record
+from notifier_kafka.contract.driver import Headers, OnSettled, make_record
 from notifier_kafka.contract.record_size import size_in_bytes
 
 
@@ -36,4 +36,4 @@ make_in_flight: partial[Any] = partial(tuple.__new__, InFlight)
 
 def size_of(entry: InFlight) -> int:
     """Count the bytes of its record, as the bounds of an outbox do."""
-    return size_in_bytes(Record(*entry[2:6]))
+    return size_in_bytes(make_record(entry[2:6]))

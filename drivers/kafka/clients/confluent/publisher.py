@@ -176,7 +176,7 @@ class Publisher:
         elif (on_settled := entry.on_settled) is not None:
             partition = Partition(message.topic(), message.partition())
             receipt = Receipt(partition, UNKNOWN_OFFSET if offset is None else offset)
-            callbacks.call(LOG, f"a record of topic {entry.topic}", on_settled, receipt)
+            callbacks.call(LOG, ("a record of topic", entry.topic), on_settled, receipt)
 
     def _send_again(self, entry: InFlight) -> None:
         """Send again what librdkafka reports as written but without an offset (KAFKA-15591)."""
@@ -186,7 +186,7 @@ class Publisher:
             self._fail(entry, error)
 
     def _fail(self, entry: InFlight, error: MessagingException) -> None:
-        about = f"a record of topic {entry.topic}"
+        about = ("a record of topic", entry.topic)
         if entry.on_settled:
             callbacks.call(LOG, about, entry.on_settled, error)
         else:
